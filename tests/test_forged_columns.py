@@ -34,9 +34,6 @@ UNTOLD = {
     ("tickets", "created_us"): "the ticket's own text has it, too, and decides",
 }
 RAISED = {
-    ("accounts", "calls"): "reads are charged without a scope in their record",
-    ("accounts", "cost_micros"): "reads are charged without a scope in their record",
-    ("accounts", "ms"): "reads are charged without a scope in their record",
     ("leases", "token"): "locks raise it without a record",
 }
 """Told if they were set back, and not if they were raised."""
@@ -56,6 +53,12 @@ async def pay(amount: int) -> str:
     return "paid"
 
 
+@tool(effect="read", limits=Limits(cost_usd=0.00001))
+async def look(n: int) -> int:
+    """Look at something."""
+    return n
+
+
 def secretly(shelf: Shelf) -> Tool:
     """A write whose keys the ledger does not show."""
 
@@ -68,7 +71,7 @@ def secretly(shelf: Shelf) -> Tool:
 
 
 async def history(runtime: Runtime, clock: ManualClock, key: Path) -> None:
-    """Writes, sends, undo, tickets of every end, settlements, halts, locks, budgets, rates, a checkpoint."""
+    """Reads, writes, sends, undo, tickets of every end, settlements, halts, locks, budgets, rates, a checkpoint."""
     operations = runtime.operations
 
     async def call(amount: int, status: Status) -> str:
@@ -91,6 +94,7 @@ async def history(runtime: Runtime, clock: ManualClock, key: Path) -> None:
     async with runtime.lock("shelf/b") as locks:
         assert (await runtime.call("title", {"id": "a", "title": "u"}, actor="ann", call_id="l", locks=locks)).ok
     await call(5, Status.OK)
+    assert (await runtime.call("look", {"n": 1}, actor="cal")).ok  # who makes no change
     await call(13, Status.UNKNOWN)
     (asked,) = await operations.recover()
     await operations.decide(expect(asked.ticket), approve=True, by="user:kim", reason="seen")
@@ -253,7 +257,7 @@ async def silent_edits(url: str, rows_each: int | None) -> tuple[list[str], set[
 async def test_whatever_cell_is_edited_is_found(durable_url: str, tmp_path: Path) -> None:
     shelf, clock = Shelf(), ManualClock(time.time())
     settings = Settings(heads="none", payload_key="none")
-    tools = (pay, retitle(shelf, []), secretly(shelf))
+    tools = (pay, look, retitle(shelf, []), secretly(shelf))
     async with running(*tools, policy=POLICY, url=durable_url, settings=settings, clock=clock) as runtime:
         await history(runtime, clock, tmp_path / "audit.key")
     assert await problems(durable_url) == ()

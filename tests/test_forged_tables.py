@@ -379,7 +379,7 @@ async def test_a_budget_that_was_set_back_is_found(durable_url: str, edit: Edit,
         for n in range(3):
             assert (await runtime.call("pay", {"amount": n}, actor="ann", call_id=f"c{n}")).ok
         assert await problems(runtime) == ""
-        (scope,) = await runtime.store.scopes()
+        (scope,) = await runtime.store.all_spent()
         spent = await runtime.store.spent(scope, 0)
         for column, value in (("calls", spent.calls), ("ms", spent.ms)):
             edit(f"UPDATE accounts SET {column} = ?", (value - 1,))

@@ -63,7 +63,7 @@ EMPTY: dict[str, object] = {
     "checkpoints": (),
     "spent": Spent(),
     "reservations": (),
-    "scopes": (),
+    "all_spent": {},
     "buckets": {},
     "claim": None,
     "claims": (),

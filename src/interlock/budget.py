@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from interlock.reasons import RefusalKind
+from interlock.records import Charge
 from interlock.tools import Tool
 from interlock.transitions import Refused, Reserve, Settle, TakeToken
 from interlock.values import EVERYONE, Budget, Call, Effect, Rate
@@ -35,12 +38,28 @@ def reservations(
     return held
 
 
-def settlements(held: tuple[Reserve, ...], calls: int, cost_micros: int, ms: int) -> tuple[Settle, ...]:
-    """Replace every reservation by what was really spent."""
+def settlements(
+    held: tuple[Reserve, ...], calls: int, cost_micros: int, ms: int
+) -> tuple[tuple[Settle, ...], tuple[Charge, ...]]:
+    """Replace every reservation by what was really spent, and what the record of the call says about that.
+
+    Both land in one commit, so that whoever adds the records up comes to what the accounts hold.
+    """
     settled: tuple[Settle, ...] = ()
+    charged: tuple[Charge, ...] = ()
     for item in held:
         settled += (Settle(item.call, item.scope, calls, cost_micros, ms),)
-    return settled
+        charged += (Charge(item.scope, calls, cost_micros, ms),)
+    return settled, charged if calls else ()
+
+
+def charges(settled: Iterable[Settle]) -> tuple[Charge, ...]:
+    """What the record that lands with settlements says of them; nothing about what is given back."""
+    return tuple(
+        Charge(item.scope, item.calls, item.cost_micros, item.ms)
+        for item in settled
+        if item.calls or item.cost_micros or item.ms
+    )
 
 
 def tokens(rates: tuple[Rate, ...], call: Call) -> tuple[TakeToken, ...]:
@@ -75,8 +94,9 @@ def _scope(budget: Budget, call: Call, now_us: int) -> str | None:
     if budget.actors is not EVERYONE and not _covers(budget.actors, call.actor):
         return None
     if budget.per == "actor":
-        window = "" if budget.window_s is None else f"|{now_us // (budget.window_s * 1_000_000)}"
-        return f"{budget.id}|actor|{call.actor}{window}"
+        if budget.window_s is None:
+            return f"{budget.id}|actor|{call.actor}"
+        return f"{budget.id}|actor|{call.actor}|{now_us // (budget.window_s * 1_000_000)}"
     within = (call.root_turn or call.turn) if budget.per == "turn" else call.run
     return None if within is None else f"{budget.id}|{budget.per}|{within}"
 

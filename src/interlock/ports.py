@@ -190,8 +190,8 @@ class Accounts(Protocol):
         """What a call has set aside, as settlements that spend it."""
         ...
 
-    async def scopes(self) -> tuple[str, ...]:
-        """Every budget scope that was ever used, in order of names."""
+    async def all_spent(self) -> dict[str, Spent]:
+        """What every budget scope that was ever used has spent, in order of names; not what is set aside in it."""
         ...
 
     async def buckets(self) -> dict[str, float]:

@@ -8,6 +8,15 @@ from interlock.state import ReviewTerms
 from interlock.values import Attempt, Budget, Effect, Json, Mode, Problem, Trust, Value, Verdict, one_line
 
 
+class Charge(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What one budget was charged: its scope (which budget, whose, in which window), calls, micro-dollars and time."""
+
+    scope: str
+    calls: int
+    cost_micros: int
+    ms: int
+
+
 class Changed(Value, frozen=True):
     """What a record says beside the call if it is about a change: its claim, its keys' tokens and versions."""
 
@@ -33,7 +42,7 @@ class Changed(Value, frozen=True):
     closed: str = ""
     """The state in which its claim was closed with this record."""
     charged: tuple[str, ...] = ()
-    """The budgets' scopes that it was charged to."""
+    """In records from before `Content.charged`: the scopes of the budgets that it was charged to."""
     opened: str = ""
     """Of an intent: the digest of its claim as it was opened,"""
     account: str = ""
@@ -54,6 +63,8 @@ class Content(Value, frozen=True):
     value: Json = None
     said: str = ""
     attempts: tuple[Attempt, ...] = ()
+    charged: tuple[Charge, ...] = ()
+    """What lands in the accounts of budgets with this record; none where none covers the call, or nothing was done."""
     # So far what every call has; from here on what only some have.
     mode: Mode = Mode.APPLY
     on_behalf_of: str | None = None

@@ -7,6 +7,7 @@ from functools import partial
 
 import msgspec
 
+from interlock.audit.fold_budgets import BudgetFold
 from interlock.audit.fold_call_ids import CallIdFold
 from interlock.audit.fold_keys import KeyFold, Landing, exact_keys
 from interlock.audit.fold_tickets import TicketFold
@@ -72,7 +73,7 @@ class Fold:
         self._claims: dict[tuple[str, int], _Claim] = {}
         self._newest: dict[str, tuple[str, int]] = {}
         self._halts: dict[str, Halted] = {}
-        self._spent: dict[str, list[int]] = {}
+        self._budgets = BudgetFold()
         self._keys = KeyFold()
         self._call_ids = CallIdFold()
         self._tickets = TicketFold()
@@ -85,6 +86,7 @@ class Fold:
         self.last = max(self.last, record.id)
         if type(record.body) is not str:
             return
+        self._budgets.see(record)
         if record.kind == "call" and not any(word in record.body for word in _SAYS_SOMETHING):
             return
         if record.kind != "call" and record.kind not in _KINDS:
@@ -105,11 +107,6 @@ class Fold:
             self._tickets.see_call(record, content, content.ticket, restated=restated)
         if change is None:
             return
-        for scope in change.charged:
-            spent = self._spent.setdefault(scope, [0, 0, 0])
-            spent[0] += 1
-            spent[1] += content.cost_micros
-            spent[2] += -(-sum(made.duration_us for made in content.attempts) // 1000)
         name = (change.claim, change.generation)
         self._keys.know(content)
         if record.kind == "intent":
@@ -211,6 +208,10 @@ class Fold:
         elif settled.state is ClaimState.OPEN:  # people were asked, as nobody knows
             self._close(settled, ClaimState.UNKNOWN, record)
 
+    async def look_ahead(self, store: Store) -> None:
+        """Look at what grows while it is compared, before the last of the records are read."""
+        await self._budgets.look(store)
+
     async def compare(self, store: Store) -> list[str]:
         """What the store's tables say otherwise than the ledger."""
         digest = partial(digest_of, keyed_digest(store.identity.digest_key))
@@ -225,10 +226,7 @@ class Fold:
         problems += self._claim_faults(found, digest, end)
         problems += self._call_ids.compare(found, digest, range(self.last + 1, end + 1))
         problems += self._keys.compare(before, found, after, self._landings(found))
-        for scope, (calls, cost, ms) in sorted(self._spent.items()):
-            spent = await store.spent(scope, 0)
-            if spent.calls < calls or spent.cost_micros < cost or spent.ms < ms:
-                problems.append(f"budget {scope}: has spent less than the ledger says: it was set back")
+        problems += await self._budgets.compare(store)
         return problems
 
     def _row_name(self, name: tuple[str, int]) -> str:

@@ -206,6 +206,7 @@ async def verify(
     times = SignedTimes(keys, (*kept, *anchors))
     walk = _Walk(ledger, expected, times)
     await walk.follow(heads, progress)
+    await walk.fold.look_ahead(ledger)
     heads = await ledger.heads()
     await walk.follow_beyond(heads)
     walk.missing()

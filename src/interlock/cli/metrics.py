@@ -90,7 +90,7 @@ async def _limits(given: argparse.Namespace) -> int:
     loaded = load_command_settings(given)
     async with open_ledger(loaded.settings) as store:
         now_us = SystemClock().now_us()
-        spent = {scope: await store.spent(scope, now_us) for scope in await store.scopes()}
+        spent = {scope: await store.spent(scope, now_us) for scope in await store.all_spent()}
         buckets = await store.buckets()
     limits = _read_budgets(loaded)
     if given.json:

@@ -18,7 +18,7 @@ from interlock.engine.turns import FoldedTurns
 from interlock.policy import Facts, Ruleset, ToolRules
 from interlock.ports import Clock, Faults, Ids, Store, digest_of
 from interlock.reasons import Reason
-from interlock.records import Record
+from interlock.records import Charge, Record
 from interlock.resilience import Deadlines
 from interlock.review import Terms
 from interlock.state import Ticket
@@ -152,6 +152,8 @@ class Ended(msgspec.Struct, frozen=True):
     settle: tuple[Transition, ...] = ()
     is_plain: bool = False
     """Nothing but a value to record: most reads, which are not made to pay for the rest."""
+    charged: tuple[Charge, ...] = ()
+    """What `settle` adds to the accounts of budgets."""
     cost_micros: int = 0
     ticket: str | None = None
     repeats: int | None = None

@@ -34,7 +34,6 @@ from interlock.transitions import (
     MarkUndone,
     OpenTicket,
     Refused,
-    Settle,
     Transition,
 )
 from interlock.values import Decision, Effect, Json, Mode, Outcome, Plan, Problem, Status, Trust
@@ -51,7 +50,8 @@ _MADE_AGAIN = (Status.PARKED, Status.PLANNED)
 async def record(ctx: EngineContext, ended: Ended) -> Outcome:
     """Write down how the call ended; nothing that is not recorded is given out. Whoever cancelled it hears so then."""
     duration_us = int((ctx.clock.monotonic() - ended.started.clock) * 1e6)
-    ended = ended if ended.reading.status is not _DENIED else _denied_by_its_problem(ended)
+    if ended.reading.status is _DENIED:
+        ended = _denied_by_its_problem(ended)
     if ended.tool is None or ended.tool.redact:
         work = partial(_entry, ctx, ended, duration_us)
         (entry, payload), interrupt = await redact_long(size_to_redact(ctx, ended), work)
@@ -63,7 +63,8 @@ async def record(ctx: EngineContext, ended: Ended) -> Outcome:
         transitions += (OpenTicket(ended.asks),)
     # Until the deadline of the call, and not less than a moment: of what was done it should be known that it was.
     left_s = _LAST_WAIT_S if ended.tool is None else ended.tool.deadline_s - duration_us * 1e-6
-    left_s = left_s if left_s > _LAST_WAIT_S else _LAST_WAIT_S
+    if left_s < _LAST_WAIT_S:
+        left_s = _LAST_WAIT_S
     batch = Batch(entry.at_us, transitions, left_s if ended.interrupt is None else GIVEN_UP_S)
     ctx.at("record.end")
     try:
@@ -187,7 +188,6 @@ def _tell(ctx: EngineContext, entry: Record, number: int) -> None:
 def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, bytes | None]:
     """The record: full where it can be, redacted or shortened (with digests and a payload) where it must."""
     call, reading, tool = ended.call, ended.reading, ended.tool
-    plan = ended.plan
     effect = None if tool is None else tool.effect
     # The fields that every call has, in their order: a keyword costs a tenth of a microsecond.
     content = Content(
@@ -200,6 +200,7 @@ def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, 
         reading.value,
         reading.said,
         ended.attempts,
+        ended.charged,
     )
     at_us, status = ended.started.at_us + duration_us, reading.status._value_
     shown = tool is not None and not tool.redact and len(reading.text) <= ctx.record_bytes
@@ -215,6 +216,7 @@ def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, 
         content, beside = _less(ctx, ended, content, redactor)
     # Redacted when it was raised; more is known now.
     raised: dict[str, Json] = {"traceback": redactor.text(reading.traceback)} if reading.traceback else {}
+    plan = ended.plan
     if plan is not None and plan.claim:
         changed, more = _change(ended, plan, content, redactor)
         payload = encode_canonical(beside | more | raised)
@@ -316,7 +318,6 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
         closed="" if close is None else close.state.value,
         untouched=() if close is None or not close.untouched else _places(plan.keys, frozenset(close.untouched)),
         beyond=ended.beyond,
-        charged=tuple([item.scope for item in ended.settle if type(item) is Settle and item.calls]),
     )
     return changed, beside
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import msgspec
 
+from interlock.budget import charges
 from interlock.engine import links_of, taking_back
 from interlock.errors import NotAllowed
 from interlock.operations.key_states import part_landed_message
@@ -227,9 +228,10 @@ async def settle(
     """
     if writer.faults is not None:
         writer.faults.at("settle.held")
-    held = [item if landed else Settle(item.call, item.scope) for item in await writer.store.reservations(claim.holder)]
+    held = await writer.store.reservations(claim.holder)
+    spent = held if landed else tuple(Settle(item.call, item.scope) for item in held)
     state = ClaimState.DONE if landed else ClaimState.FAILED
-    closing: list[Transition] = [ResolveClaim(claim.name, claim.holder, state), *held]
+    closing: list[Transition] = [ResolveClaim(claim.name, claim.holder, state), *spent]
     if decision is not None:
         closing.append(decision)
     if isinstance(decision, SettleTicket):
@@ -237,7 +239,8 @@ async def settle(
     if claim.tokens:  # as its outcome would have said
         what = {**what, "tokens": list(claim.tokens)}
     status = decision.state.value if isinstance(decision, DecideTicket) else state.value
-    entry = LedgerEntry("settle", status, what, payload=writer.proof, turn=None if intent is None else intent.turn)
+    turn = None if intent is None else intent.turn
+    entry = LedgerEntry("settle", status, what, payload=writer.proof, turn=turn, charged=charges(spent))
     change = None if intent is None else intent.content().change
     links = await links_of(writer.store, writer.at, None if change is None else change.undoes)
     marks = taking_back(links).close(landed=landed)

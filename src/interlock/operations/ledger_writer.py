@@ -9,7 +9,7 @@ import msgspec
 from interlock.errors import NotAllowed
 from interlock.ports import Clock, Faults, Ids, Query, Store, digest_of, keyed_digest
 from interlock.reasons import RefusalKind
-from interlock.records import Content, Record, Stored
+from interlock.records import Charge, Content, Record, Stored
 from interlock.transitions import Append, Batch, Committed, Refused, Transition
 from interlock.values import Json, Value
 
@@ -26,6 +26,8 @@ class LedgerEntry(Value, frozen=True):
     payload: Json = None
     """What lies beside the record, and can be deleted without touching the chain."""
     turn: str | None = None
+    charged: tuple[Charge, ...] = ()
+    """What it adds to the accounts of budgets."""
 
 
 class LedgerWriter:
@@ -55,6 +57,7 @@ class LedgerWriter:
             started_us=now_us,
             duration_us=0,
             arguments=entry.what,
+            charged=entry.charged,
             payload=payload is not None,
             payload_digest=None if payload is None else store_digest(self.store, payload),
         )

@@ -118,10 +118,11 @@ class MemoryStore:
 
     async def reservations(self, call: str) -> tuple[Settle, ...]:
         held = [account.held[call] for account in self._state.accounts.values() if call in account.held]
-        return tuple(Settle(item.call, item.scope, item.calls, item.cost_micros) for item in held)
+        return tuple(Settle(item.call, item.scope, item.calls, item.cost_micros, item.ms) for item in held)
 
-    async def scopes(self) -> tuple[str, ...]:
-        return tuple(sorted(self._state.accounts))
+    async def all_spent(self) -> dict[str, Spent]:
+        accounts = sorted(self._state.accounts.items())
+        return {scope: Spent(account.calls, account.cost_micros, account.ms) for scope, account in accounts}
 
     async def buckets(self) -> dict[str, float]:
         return {name: tokens for name, (tokens, _at_us) in sorted(self._state.buckets.items())}

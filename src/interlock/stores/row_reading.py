@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from interlock.errors import StoreCorrupt
-from interlock.ports import Query
+from interlock.ports import Query, Spent
 from interlock.records import Checkpoint, LaneHead
 from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection
@@ -41,6 +41,16 @@ def scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any
 
 def checked_rows(connection: Connection, statement: str, parameters: tuple[Any, ...]) -> list[_Row]:
     return msgspec.convert((connection.rows(statement, parameters),), _Rows).rows
+
+
+class _Accounts(msgspec.Struct, array_like=True):
+    rows: list[tuple[str, int, int, int]]
+
+
+def accounts(connection: Connection) -> dict[str, Spent]:
+    """What every budget scope has spent."""
+    found = msgspec.convert((connection.rows(sql.ACCOUNTS),), _Accounts).rows
+    return {scope: Spent(calls, cost, ms) for scope, calls, cost, ms in found}
 
 
 def read_typed(kind: type[Head], row: tuple[Any, ...]) -> Head:

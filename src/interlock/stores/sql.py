@@ -25,7 +25,7 @@ from interlock.stores.opening import migrate, missing_heads
 from interlock.stores.payload_keys import PayloadKeys
 from interlock.stores.payload_table import PayloadTable
 from interlock.stores.renewal import Renewals
-from interlock.stores.row_reading import UNREADABLE, checked_rows, explain_damage, read_typed, scan
+from interlock.stores.row_reading import UNREADABLE, accounts, checked_rows, explain_damage, read_typed, scan
 from interlock.stores.state import PendingWrites, State, Table, Wanting, receipt
 from interlock.stores.witness import Witness
 from interlock.transitions import (
@@ -148,9 +148,8 @@ class SqlStore:
     async def reservations(self, call: str) -> tuple[Settle, ...]:
         return tuple(Settle(*row) for row in await self._on_reader(lambda c: c.rows(sql.HELD_BY, (call,))))
 
-    async def scopes(self) -> tuple[str, ...]:
-        rows = await self._on_reader(lambda c: c.rows(sql.SCOPES))
-        return tuple(row[0] for row in rows)
+    async def all_spent(self) -> dict[str, Spent]:
+        return await self._on_reader(accounts)
 
     async def buckets(self) -> dict[str, float]:
         rows = await self._on_reader(lambda c: c.rows(sql.BUCKETS))

@@ -92,7 +92,7 @@ NEWEST_TURN = _COLUMNS + " WHERE turn = ? AND id > ? AND id <= ?" + _FILTERS + "
 OPEN_ACCOUNT = "INSERT INTO accounts (scope) VALUES (?) ON CONFLICT (scope) DO NOTHING"
 READ_ACCOUNT = "SELECT calls, cost_micros, ms FROM accounts WHERE scope = ? {for_update}"
 WRITE_ACCOUNT = "UPDATE accounts SET calls = ?, cost_micros = ?, ms = ? WHERE scope = ?"
-SCOPES = "SELECT scope FROM accounts ORDER BY scope"
+ACCOUNTS = "SELECT scope, calls, cost_micros, ms FROM accounts ORDER BY scope"
 BUCKETS = "SELECT bucket, tokens FROM buckets WHERE at_us > 0 ORDER BY bucket"
 READ_HELD = "SELECT call, budget, expires_us, calls, cost_micros, ms FROM reservations WHERE scope = ?"
 ADD_HELD = (
@@ -121,7 +121,7 @@ CLAIMS = (
     " AND (CAST(? AS BIGINT) IS NULL OR at_us >= ?) AND (CAST(? AS BIGINT) IS NULL OR record = ? OR intent = ?)"
     " ORDER BY intent"
 )
-HELD_BY = "SELECT call, scope, calls, cost_micros FROM reservations WHERE call = ?"
+HELD_BY = "SELECT call, scope, calls, cost_micros, ms FROM reservations WHERE call = ?"
 UNSETTLED = _CLAIM + " WHERE state = 'unknown' OR (state = 'open' AND expires_us <= ?) ORDER BY intent"
 WRITE_CLAIM = (
     "INSERT INTO claims (request, state, generation, holder, call, tool, keys, tokens, expires_us, intent, record,"

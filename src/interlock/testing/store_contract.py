@@ -183,12 +183,12 @@ class StoreContract:
 
     @on_one_store
     async def test_what_a_call_holds_is_told_until_it_is_settled(self, store: Store) -> None:
-        await store.commit(batch(reserve("a", calls=2, cost_micros=7), reserve("a", "other"), reserve("b")))
+        await store.commit(batch(reserve("a", calls=2, cost_micros=7, ms=900), reserve("a", "other"), reserve("b")))
         held = sorted(await store.reservations("a"), key=lambda item: item.scope)
-        assert held == [Settle("a", "other", 1), Settle("a", "s", 2, 7)]
+        assert held == [Settle("a", "other", 1), Settle("a", "s", 2, 7, 900)]
         await store.commit(batch(*held))
         assert await store.reservations("a") == ()
-        assert await store.spent("s", T0) == Spent(calls=2, cost_micros=7, reserved_calls=1)
+        assert await store.spent("s", T0) == Spent(calls=2, cost_micros=7, ms=900, reserved_calls=1)
         assert await store.reservations("b") == (Settle("b", "s", 1),)
 
     @on_one_store
@@ -208,9 +208,10 @@ class StoreContract:
 
     @on_one_store
     async def test_looking_at_a_scope_does_not_open_it(self, store: Store) -> None:
-        await store.commit(batch(reserve("a"), Settle(call="a", scope="s", calls=1)))
+        await store.commit(batch(reserve("a", "t"), Settle("a", "t", 1, 7, 12), Settle("b", "s", 2), reserve("c", "u")))
         assert await store.spent("never seen", T0) == Spent()
-        assert await store.scopes() == ("s",)
+        told = await store.all_spent()  # and what is set aside is told scope by scope
+        assert list(told.items()) == [("s", Spent(2)), ("t", Spent(1, 7, 12)), ("u", Spent())]
 
     @on_one_store
     async def test_reservations_of_the_dead_expire(self, store: Store) -> None:

@@ -29,6 +29,7 @@ from interlock.errors import (
     from_exception,
 )
 from interlock.reasons import Reason, RefusalKind
+from interlock.records import Charge
 from interlock.resilience import Expired, next_wait
 from interlock.state import halt_message
 from interlock.tools import Reading, Tool, read_result, read_short, redactor_of
@@ -350,16 +351,18 @@ class Work:
         if cost is None:
             cost = self.tool.cost_micros if attempts else 0
         settle: tuple[Transition, ...] = ()
+        charged: tuple[Charge, ...] = ()
         if self._held:
             spent_us = attempts[0].duration_us if len(attempts) == 1 else sum([made.duration_us for made in attempts])
-            settle = settlements(self._held, self._calls, cost, -(-spent_us // 1000))
+            settle, charged = settlements(self._held, self._calls, cost, -(-spent_us // 1000))
         facts, plan, asked = admitted.facts, prepared.plan, admitted.asked
         call = facts.call
         usual = not cost and interrupt is None and asked is None
         plain = usual and reading.is_bare and call.is_bare and not plan.digest and self.tool.trust is _TRUSTED
         ended = Ended(
-            call, admitted.started, reading, self.tool, facts.arguments, prepared.verdict, plan, attempts, settle, plain
-        )
+            call, admitted.started, reading, self.tool, facts.arguments, prepared.verdict, plan, attempts, settle,
+            plain, charged,
+        )  # fmt: skip
         if usual:
             return ended
         return msgspec.structs.replace(ended, cost_micros=cost, asked=asked, interrupt=interrupt)
