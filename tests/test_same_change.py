@@ -433,3 +433,55 @@ async def test_what_failed_under_an_id_is_tried_again_under_it_and_under_another
         journal = [entry.status async for entry in runtime.operations.journal()]
     assert [outcome.status.value for outcome in outcomes] == ["failed", "failed", "ok", "ok"]
     assert (made, journal) == ([1, 1, 1], ["done"])
+
+
+# Reads under their ids
+
+
+@pytest.mark.parametrize("redact", [(), ("amount", "at")])
+async def test_a_read_that_is_delivered_again_in_other_words_is_the_same_one(
+    store_url: str, redact: tuple[str, ...]
+) -> None:
+    made: list[str] = []
+
+    @tool(effect="read", redact=set(redact))
+    async def quote(amount: Decimal, at: datetime, share: float = 1.0) -> str:
+        made.append(str(amount))
+        return f"quoted {amount}"
+
+    said = {"amount": "10.50", "at": "2026-01-01T11:00:00+01:00", "share": 1.0}
+    async with running(quote, url=store_url) as runtime:
+
+        async def call(name: str = "c", **other: Any) -> Any:
+            return await runtime.call("quote", {**said, **other}, actor="ann", turn="t", call_id=name)
+
+        first = await call()
+        respelled = [await call(amount="10.5"), await call(at="2026-01-01T10:00:00Z"), await call(share=1)]
+        others = [await call(amount="10.51"), await call(at="2026-01-01T10:00:01Z"), await call(share=2)]
+        elsewhere = await call("d", amount="10.500")
+        report = await verify(runtime.store)
+    assert first.ok
+    assert [(outcome.value, outcome.repeats is None) for outcome in respelled] == [("quoted 10.50", False)] * 3
+    assert [error(outcome) for outcome in others] == ["call_id_reused"] * 3
+    assert (elsewhere.value, elsewhere.repeats) == ("quoted 10.500", None), "under another id words count"
+    assert made == ["10.50", "10.500"]
+    assert report.intact, report
+
+
+async def test_a_read_of_which_nobody_can_say_what_was_asked_for_is_not_taken_for_the_same(store_url: str) -> None:
+    @tool(effect="read", redact={"amount"})
+    async def quote(amount: Decimal, top: int = 1) -> str:
+        return "quoted"
+
+    few = '[[rule]]\nid = "few"\ntools = ["quote"]\ndecision = "clamp"\nwhen = "args.top > 3"\nset = { top = 3 }\n'
+    async with running(quote, url=store_url, policy=OPEN + few) as runtime:
+
+        async def call(name: str, amount: str, top: int = 1) -> Any:
+            return await runtime.call("quote", {"amount": amount, "top": top}, actor="ann", turn="t", call_id=name)
+
+        forgotten, clamped = await call("f", "1.0"), await call("c", "2.0", top=9)
+        await runtime.operations.forget(record=forgotten.record, reason="asked for")
+        again = [await call("f", "1.00"), await call("c", "2.00", top=9), await call("c", "2.0", top=9)]
+    assert (forgotten.ok, clamped.ok) == (True, True)
+    assert [error(outcome) for outcome in again[:2]] == ["call_id_reused"] * 2
+    assert again[2].repeats == clamped.record

@@ -12,6 +12,8 @@ from interlock.changes import ClaimName, Expected, claim_name, keys_of
 from interlock.engine.admit import deny, end_denied
 from interlock.engine.call_ids import end_another_change, end_no_call_id, end_reused, says_nothing
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
+from interlock.engine.recorded_values import NoValue, recorded_value
+from interlock.engine.respelled_reads import is_same_read
 from interlock.engine.turns import FoldedTurn
 from interlock.engine.undo_chain import claims_to_mark, landings_since
 from interlock.engine.unsettled import read_unsettled
@@ -19,11 +21,11 @@ from interlock.engine.waiting import Waiting
 from interlock.errors import StoreError
 from interlock.ports import Query
 from interlock.reasons import Reason
-from interlock.records import Content, Stored
+from interlock.records import Stored
 from interlock.resilience import Expired
 from interlock.state import LANDED, Claimed, ClaimState
 from interlock.tools import Reading
-from interlock.values import Call, Effect, Json, Mode, Status
+from interlock.values import Call, Effect, Mode, Status
 
 _FIRST_LOOK_S, _LAST_LOOK_S = 0.01, 0.25
 T = TypeVar("T")
@@ -54,6 +56,8 @@ async def look_up(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn | Non
     """The same or again: what was made before is answered from the record, or stopped."""
     if turn is not None:
         found = _seen_in_turn(ctx, accepted, turn)
+        if isinstance(found, _Respelled):
+            found = await _ask(ctx, accepted, _same_by_value(ctx, accepted, found.record))
         if isinstance(found, Ended):
             return found
         if found is not None:
@@ -70,7 +74,13 @@ async def _ask(ctx: EngineContext, stage: Accepted | Admitted, work: Coroutine[A
     return await ctx.deadlines.within(_left_s(ctx, until), work)
 
 
-def _seen_in_turn(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn) -> int | Ended | None:
+class _Respelled(msgspec.Struct, frozen=True):
+    """The id of this read was used in other words: of another read, or of the same one."""
+
+    record: int
+
+
+def _seen_in_turn(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn) -> int | _Respelled | Ended | None:
     """A redelivery is the same call; an identical call in the turn is answered from the record, or stopped.
 
     Only the actor's own records count: one actor's answer is not another's. Where its id and its words were each used
@@ -84,14 +94,23 @@ def _seen_in_turn(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn) -> i
     same_id = turn.last_delivered(call)
     same = turn.find_answer(request) if reads and ctx.repeats != "allow" else None
     if same_id is not None and (same is None or same <= same_id.record):
-        if not same_id.answers(request, changes=not reads):
+        if not same_id.may_answer(request):
             return end_reused(accepted)
-        return same_id.record if reads else None
+        if not reads:
+            return None
+        return same_id.record if same_id.request == request else _Respelled(same_id.record)
     if same is None or ctx.repeats != "stop":
         return same
     reason = f"the same call was made in this turn already (record {same}); use its result"
     verdict = deny("repeats", reason)
     return end_denied(accepted.facts, accepted.started, accepted.binding.tool, verdict, Reason.REPEATED_CALL)
+
+
+async def _same_by_value(ctx: EngineContext, accepted: Accepted, number: int) -> int | Ended:
+    try:
+        return number if await is_same_read(ctx, accepted, await _record(ctx, number)) else end_reused(accepted)
+    except StoreError as error:
+        return _end(accepted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
 
 
 async def _answer_again(ctx: EngineContext, accepted: Accepted, number: int) -> Ended | None:
@@ -334,22 +353,15 @@ def _end_made(stage: Accepted | Admitted, record: Stored, said: str) -> Ended:
     return _end(stage, Reading(status=Status.OK, said=said), record.id, record.content().deviates)
 
 
-class _NoValue(msgspec.Struct, frozen=True):
-    """There is a record, and what lay beside it is gone, cannot be read, or is not what was recorded."""
-
-    why: str
-    is_deleted: bool = False
-
-
-async def _recorded_answer(ctx: EngineContext, stage: Accepted | Admitted, record: Stored) -> Ended | _NoValue:
+async def _recorded_answer(ctx: EngineContext, stage: Accepted | Admitted, record: Stored) -> Ended | NoValue:
     """The recorded answer, or why its value cannot be given."""
     if record.kind != "call":  # the end of the call that made it is not known, but it was settled that it landed
         return _end_made(stage, record, f"made before; it was settled that it landed (record {record.id})")
     if record.actor != stage.facts.call.actor:  # that it was made is for everyone to know, what it answered is not
         return _end_made(stage, record, f"made before by {record.actor} (record {record.id})")
     content = record.content()
-    value = await _recorded_value(ctx, record, content)
-    if isinstance(value, _NoValue):
+    value = await recorded_value(ctx, record, content)
+    if isinstance(value, NoValue):
         return value
     reading = Reading(
         status=Status(record.status),
@@ -363,28 +375,3 @@ async def _recorded_answer(ctx: EngineContext, stage: Accepted | Admitted, recor
         sources=content.sources,
     )
     return msgspec.structs.replace(_end(stage, reading, record.id, content.deviates), verdict=content.verdict)
-
-
-class _Held(msgspec.Struct, frozen=True):
-    """What a record, or what lies beside it, holds as its value."""
-
-    value: Json
-
-
-async def _recorded_value(ctx: EngineContext, record: Stored, content: Content) -> _Held | _NoValue:
-    if not content.payload:
-        return _Held(content.value)
-    try:
-        ctx.at("answer.payload")
-        payload = await ctx.store.payload(record.id)
-    except StoreError as error:
-        return _NoValue(f"the recorded answer cannot be read: {error}")
-    if payload is None:
-        return _NoValue("its answer has been deleted", is_deleted=True)
-    try:
-        value = msgspec.json.decode(payload)["value"]
-        if ctx.digest(canonical(value, WHATEVER)) == content.value_digest:
-            return _Held(value)
-    except (msgspec.DecodeError, KeyError, TypeError, Refusal, RecursionError):
-        pass
-    return _NoValue(f"the payload of record {record.id} is not what was recorded; run audit verify")

@@ -44,11 +44,10 @@ class Delivered(msgspec.Struct, frozen=True, gc=False):
     record: int
     request: CallIdentity
 
-    def answers(self, request: CallIdentity, *, changes: bool) -> bool:
-        """Whether it may be the answer to a request. Here arguments are compared as they are written; those of a change
-        are for its claim to compare, which does it by value."""
-        known = msgspec.structs.replace(self.request, arguments=request.arguments) if changes else self.request
-        return known == request
+    def may_answer(self, request: CallIdentity) -> bool:
+        """Whether it may be the answer to a request, whatever its arguments: here they are known by their words alone,
+        and are to be compared by value."""
+        return msgspec.structs.replace(self.request, arguments=request.arguments) == request
 
 
 class Made(msgspec.Struct, frozen=True, gc=False):
