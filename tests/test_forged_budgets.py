@@ -133,10 +133,13 @@ async def test_a_call_that_no_budget_covers_says_nothing_about_any(store_url: st
         assert not any("charged" in body for body in bodies)
 
 
-async def test_a_budget_of_the_same_name_as_another_is_charged_as_the_records_say(store_url: str) -> None:
-    own = (Budget(id="day", per="actor", window_s=86_400, calls=9),)
+async def test_two_budgets_of_one_name_are_charged_once_and_both_hold(store_url: str) -> None:
+    own = (Budget(id="day", per="actor", window_s=86_400, calls=2),)
     async with running(look, policy=DAY, url=store_url) as runtime:
-        assert (await runtime.call("look", {"n": 1}, actor="ann", budgets=own)).ok
+        outcomes = [await runtime.call("look", {"n": n}, actor="ann", budgets=own) for n in range(3)]
+        outcomes += [await runtime.call("look", {"n": n}, actor="ann") for n in (7, 8, 9, 10)]
+        assert [outcome.ok for outcome in outcomes] == [True, True, False, True, True, True, False]
+        assert [spent.calls for spent in (await runtime.store.all_spent()).values()] == [5]
         assert (await verify(runtime.store)).problems == ()
 
 

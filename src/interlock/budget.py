@@ -38,6 +38,15 @@ def reservations(
     return held
 
 
+def by_scope(held: tuple[Reserve, ...]) -> tuple[Reserve, ...]:
+    """What is settled of reservations: one in each scope.
+
+    A budget that comes with a call may go by the name of one of the policy. Then both limits hold for one account, in
+    which the call is charged once.
+    """
+    return tuple({item.scope: item for item in held}.values())
+
+
 def settlements(
     held: tuple[Reserve, ...], calls: int, cost_micros: int, ms: int
 ) -> tuple[tuple[Settle, ...], tuple[Charge, ...]]:

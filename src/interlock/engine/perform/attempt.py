@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.budget import reservations, settlements, tokens
+from interlock.budget import by_scope, reservations, settlements, tokens
 from interlock.changes import Unreadable, contradicts_nothing, local_key, planned_versions, read_snapshots
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.heart import Beat
@@ -147,7 +147,7 @@ class Work:
             held = reservations(budgets, call, self.tool, now_us, name)
             if isinstance(held, Refused):
                 return held
-            self._held = held
+            self._held = by_scope(held) if call.budgets else held
             transitions += held
         if prepared.ticket is not None:
             transitions += (SpendTicket(prepared.ticket.id, prepared.ticket.binding),)
