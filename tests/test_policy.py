@@ -19,6 +19,7 @@ from interlock.policy import Facts, compile_policy, decide, judge, load_policy, 
 from interlock.policy.cases import load_cases
 from interlock.policy.decide import PRECEDENCE
 from interlock.policy.lint import find_idle_rules, find_unapprovable, find_unfit_sets, measure_coverage
+from interlock.principals import check_name
 from interlock.tools import Parsed
 from interlock.values import Call, Decision, Grant, Mode, Plan, TurnView, Verdict
 from tests.conftest import echo, expect, running
@@ -702,3 +703,44 @@ async def test_nobody_passes_a_rule_by_a_name_that_only_reads_like_one_of_it(who
     if "principal" in who and "on_behalf_of" not in who:
         with pytest.raises(ConfigError, match="letter by letter"):
             Runtime.open("memory://", policy=parse_policy(ABOUT_INTERNS), tools=[echo], principal=who["principal"])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"risk": [{"id": "k", "tools": ["echo"], "level": "high", "when": "actor == 'intern'"}]},
+        {"rule": [{"id": "r", "tools": ["echo"], "decision": "deny", "when": "// don't\nactor == 'intern'"}]},
+        {"rule": [{"id": "r", "tools": ["echo"], "decision": "deny", "when": "actor == 'int\\u0065rn'"}]},
+        {"rule": [{"id": "r", "tools": ["echo"], "decision": "deny", "when": "actor == r'intern'"}]},
+        {"rule": [{"id": "r", "tools": ["echo"], "decision": "deny", "when": 'actor == """intern"""'}]},
+    ],
+)
+async def test_a_name_of_a_condition_is_found_however_it_is_written_there(more: dict[str, Any]) -> None:
+    allow = {"id": "a", "tools": ["*"], "decision": "allow"}
+    policy = {"version": 1, **more, "rule": [allow, *more.get("rule", [])]}
+    async with Runtime.open("memory://", policy=policy, tools=[echo]) as runtime:
+        with pytest.raises(ConfigError, match="letter by letter"):
+            await runtime.call("echo", {"text": "x"}, actor="Intern")
+
+
+async def test_an_operator_does_not_pass_a_rule_by_a_name_in_other_letters() -> None:
+    about_ann = {"id": "r", "tools": ["echo"], "decision": "deny", "when": "principal == 'user:ann'"}
+    policy = {"version": 1, "rule": [{"id": "a", "tools": ["*"], "decision": "allow"}, about_ann]}
+    async with Runtime.open("memory://", policy=policy, tools=[echo]) as runtime:
+        with pytest.raises(ConfigError, match="letter by letter"):
+            await runtime.operations.undo(run="r", by="user:Ann")
+        with pytest.raises(ConfigError, match="letter by letter"):
+            await runtime.operations.halt("run:r", by="user:Ann", reason="stop")
+
+
+@pytest.mark.parametrize(
+    "name", ["adk:auth0|5f7c8ec7", "adk:cn=ann,ou=people", "adk:{1b4e28ba}", "os:CORP\\ann", "user:a#1~%40"]
+)
+def test_names_may_have_the_signs_that_identity_providers_use(name: str) -> None:
+    check_name(name)
+
+
+@pytest.mark.parametrize("name", ["user:*", "user:a*", "user:<ann>", 'user:"ann"', "user:o\u2019neil"])
+def test_names_may_not_have_signs_that_mean_something_here_or_read_as_others(name: str) -> None:
+    with pytest.raises(ConfigError):
+        check_name(name)

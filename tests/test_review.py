@@ -96,6 +96,24 @@ async def test_a_denied_call_hears_so_again_and_nobody_is_asked_a_second_time(
     assert shelf.items == {"a": {"title": "old"}}
 
 
+@pytest.mark.parametrize("denied_first", [True, False])
+async def test_of_one_call_asked_for_twice_a_denial_outweighs_an_approval(denied_first: bool) -> None:
+    shelf = Shelf(a={"title": "old"})
+    async with running(retitle(shelf, []), policy=ASK) as runtime:
+        ask = [
+            await runtime.call("title", TITLE, actor="ann", turn="t", call_id=str(n), confidence=sure)
+            for n, sure in enumerate((0.9, 0.8))
+        ]
+        one, other = (expect(outcome.ticket) for outcome in ask)
+        assert one != other
+        for ticket in (other, one) if denied_first else (one, other):
+            await runtime.operations.decide(ticket, approve=ticket == one, by="user:boss", reason="not that")
+        resumed = await runtime.operations.resume(one)
+        assert (resumed.status, error(resumed)) == (Status.DENIED, "not_approved")
+        assert "the same call was denied elsewhere" in resumed.summary
+    assert shelf.items == {"a": {"title": "old"}}
+
+
 async def test_a_denial_holds_though_the_world_has_moved_since_and_an_expired_question_is_asked_again() -> None:
     clock, shelf = ManualClock(), Shelf(a={"title": "old"})
     async with running(retitle(shelf, []), policy=ASK, clock=clock) as runtime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
@@ -24,6 +25,7 @@ from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.tools import Redactor, Tool, Unclear, redaction, resolve, results
 from interlock.tools.name_index import NameIndex
+from interlock.tools.results import Output, read_short
 from tests.growth import LINEAR, growth
 from tests.test_turns import AGENT, OPEN, QUESTION, opened, tools
 
@@ -520,3 +522,21 @@ async def test_a_call_that_is_cancelled_while_it_is_redacted_is_recorded_all_the
     (record,) = [record async for record in runtime.store.records(Query())]
     assert record.status == "ok"
     await runtime.close()
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        OrderedDict.fromkeys(map(str, range(9_000))),
+        set(range(9_000)),
+        b"x" * 9_000,
+        deque(range(9_000)),
+        {"n" * 9_000: 1},
+    ],
+    ids=["ordered", "set", "bytes", "deque", "name"],
+)
+def test_what_a_result_holds_is_counted_whatever_holds_it(held: Any) -> None:
+    """What is long is not read on the loop: `read_short` leaves it."""
+    output = Output(Any, "rows")
+    assert read_short({"rows": held}, output, False, 10**6) is None
+    assert read_short(held, output, False, 10**6) is None

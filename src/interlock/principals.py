@@ -128,13 +128,18 @@ def check_vouched(name: str, own: str) -> None:
         )
 
 
+_SIGNS = " :._-@+'/(),&|=#%~{}[]!$^;?\\"
+"""Signs that names may have: those that people and identity providers use. Not `*`, which stands for everybody, nor
+quotes and angle brackets."""
+
+
 def _is_plain(letter: str) -> bool:
     """Whether a character is what it looks like: a letter (of Latin, one that languages use), a digit or a sign.
 
     Marks, blanks of other kinds and letters for phonetics are not.
     """
     if letter.isascii():
-        return letter.isalnum() or letter in " :._-@+'/(),&"
+        return letter.isalnum() or letter in _SIGNS
     if _script(letter) == "LATIN":
         return letter.isalpha() and ord(letter) <= _LAST_LATIN
     # Digits of other scripts pass for letters and digits of this one.

@@ -41,6 +41,17 @@ async def hear_denial(ctx: EngineContext, parked: Ended) -> Ended:
     )
 
 
+async def denied_elsewhere(ctx: EngineContext, call: Call, ticket: Ticket, *, repeatable: bool) -> str | None:
+    """Why an approval buys nothing: the same call was asked for twice, and somebody has denied the other. `StoreError` if
+    that cannot be told."""
+    ctx.at("prepare.denied")
+    denied = await ctx.store.tickets(TicketState.DENIED)
+    same = [other for other in denied if _asks_the_same(other, ticket, call, repeatable=repeatable)]
+    if not same:
+        return None
+    return f"ticket {ticket.id!r} was approved, but the same call was denied elsewhere: {denial_message(same[-1])}"
+
+
 def _asks_the_same(ticket: Ticket, asks: Ticket, call: Call, *, repeatable: bool) -> bool:
     """Whether both are about the same call, compared by value: in a turn, elsewhere under the caller's id, and where
     there is only a run, in that."""

@@ -11,6 +11,7 @@ from interlock.canonical import Refusal
 from interlock.changes import Unreadable, plan_difference, plan_digest, read_digest, request_digest
 from interlock.engine.admit import deny, end_denied
 from interlock.engine.context import Admitted, Ended, EngineContext, Prepared, refuse
+from interlock.engine.denials import denied_elsewhere
 from interlock.engine.idempotency import answer_of_claim, not_looked_up, settled_claim
 from interlock.engine.preconditions import violated_precondition
 from interlock.errors import StoreError
@@ -93,6 +94,10 @@ async def _ticket_of(ctx: EngineContext, admitted: Admitted) -> Ticket | Ended |
             if fault is not None:
                 message = f"ticket {name!r} is not approved as the ledger has it: {fault}; run interlock audit verify"
                 return _end_unplanned(admitted, refuse(Status.DENIED, Reason.NOT_APPROVED, message))
+            repeatable = admitted.binding.tool.repeatable
+            denied = await denied_elsewhere(ctx, admitted.facts.call, ticket, repeatable=repeatable)
+            if denied is not None:
+                return _end_unplanned(admitted, refuse(Status.DENIED, Reason.NOT_APPROVED, denied))
         return ticket
     except StoreError as error:
         return _end_unplanned(admitted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))

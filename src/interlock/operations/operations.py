@@ -233,6 +233,7 @@ class Operations:
         ctx = self._ctx
         if by is not None:
             check_vouched(by, self._principal)
+            ctx.ruleset.named.refuse_respelled(by)
         return LedgerWriter(by or self._principal, ctx.store, ctx.clock, ctx.ids, ctx.faults)
 
 

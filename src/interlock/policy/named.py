@@ -6,14 +6,17 @@ what whoever wrote it meant: such a name is refused where a call comes in.
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 
 from interlock.errors import ConfigError
 from interlock.policy.model import Policy
 from interlock.principals import check_actor, normal_name
 
 _WHO = re.compile(r"\b(?:actor|principal|on_behalf_of)\b")
-_TEXT = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
+# A comment, or a text as CEL and Python both write it: raw, in one or three quotes of either kind, with escapes.
+_TEXT = re.compile(r"//[^\n]*|(?P<text>[rR]?(?P<quote>\'\'\'|\"\"\"|'|\")(?:\\.|(?!(?P=quote)).)*+(?P=quote))", re.S)
 
 
 class NamedInPolicy:
@@ -43,5 +46,15 @@ class NamedInPolicy:
 
 def _in_conditions(policy: Policy) -> list[str]:
     """The texts of conditions that look at who calls."""
-    conditions = [rule.when for rule in policy.rules if rule.when is not None and _WHO.search(rule.when)]
-    return [single or double for text in conditions for single, double in _TEXT.findall(text)]
+    rules = (*policy.rules, *policy.risks)
+    conditions = [rule.when for rule in rules if rule.when is not None and _WHO.search(rule.when)]
+    return [text for condition in conditions for text in _texts(condition)]
+
+
+def _texts(condition: str) -> Iterator[str]:
+    for match in _TEXT.finditer(condition):
+        if match["text"]:
+            try:
+                yield str(ast.literal_eval(match["text"]))
+            except (SyntaxError, ValueError):  # an escape that only CEL has
+                yield match["text"].strip("rR'\"")

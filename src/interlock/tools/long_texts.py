@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, ParamSpec, TypeVar
@@ -46,7 +47,7 @@ def size_of(value: Any) -> int:
         elif kind is list:
             waiting += value
         elif kind not in _PLAIN:
-            if isinstance(value, str):
+            if isinstance(value, str | bytes | bytearray):
                 total += len(value)
             else:
                 waiting.extend(_held_by(value))
@@ -75,6 +76,8 @@ def _held_by(value: Any) -> Iterable[Any]:
         return chain(dict.keys(value), dict.values(value))
     if isinstance(value, list | tuple):
         return items_of(value)
+    if isinstance(value, deque):
+        return value
     if isinstance(value, set | frozenset):
         return set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value)
     for name in _FIELDS:

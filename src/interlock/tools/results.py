@@ -28,7 +28,7 @@ _CONTAINERS = (list, dict, tuple, set, frozenset)
 _OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}
 _NO_FAILURE = frozenset({"error", "success", "isError", "is_error"}).isdisjoint
 _OK = Status.OK  # looked up once: on Python 3.11 a member of an enum costs as much as a call
-_NESTED = frozenset({list, dict, tuple})
+_PLAIN = frozenset({int, float, bool, type(None)})
 _ROOM = 4
 """A type may leave out some of what it is given: only what holds so many times the limit is refused unread."""
 _decode = msgspec.json.Decoder().decode
@@ -161,11 +161,13 @@ def read_short(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) ->
     try:
         if type(raw) is dict and raw:  # the usual answer, in one step
             size = len(raw)
-            for item in raw.values():
+            for name, item in raw.items():
                 if type(item) is str:
                     size += len(item)
-                elif type(item) in _NESTED:
+                elif type(item) not in _PLAIN:
                     size += size_of(item)
+                if type(name) is str:
+                    size += len(name)
             if size > LONG:
                 return None
             found = output.read_open(raw)
