@@ -42,8 +42,10 @@ async def hear_denial(ctx: EngineContext, parked: Ended) -> Ended:
 
 
 async def denied_elsewhere(ctx: EngineContext, call: Call, ticket: Ticket, *, repeatable: bool) -> str | None:
-    """Why an approval buys nothing: the same call was asked for twice, and somebody has denied the other. `StoreError` if
-    that cannot be told."""
+    """Why an approval buys nothing: the same call was asked for twice, and somebody has denied the other.
+
+    `StoreError` if that cannot be told.
+    """
     ctx.at("prepare.denied")
     denied = await ctx.store.tickets(TicketState.DENIED)
     same = [other for other in denied if _asks_the_same(other, ticket, call, repeatable=repeatable)]
