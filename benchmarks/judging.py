@@ -22,7 +22,7 @@ def calls_of(file: Path, turn: str) -> list[tuple[str, str, Any, Any]]:
         ).fetchall()
         beside = {
             number: json.loads(body)
-            for number, body in db.execute("SELECT record, body FROM payloads").fetchall()
+            for number, body in db.execute("SELECT id, payload FROM records WHERE payload IS NOT NULL").fetchall()
             if any(number == row[0] for row in rows)
         }
     found = []

@@ -508,16 +508,18 @@ async def test_records_forged_beyond_the_head_and_falsified_payloads_are_found(t
     assert any("lies beyond the head" in problem for problem in report.problems)
     connection.execute("DELETE FROM records WHERE id = 1000000")
     connection.execute(
-        "UPDATE payloads SET body = ?", (b'{"arguments":{"text":"a long answer","times":1},"value":"FORGED"}',)
+        "UPDATE records SET payload = ? WHERE id = 1",
+        (b'{"arguments":{"text":"a long answer","times":1},"value":"FORGED"}',),
     )
     connection.commit()
     assert any("payload is not what was recorded" in problem for problem in (await verify(store)).problems)
-    connection.execute("UPDATE payloads SET body = 'x'")
+    connection.execute("UPDATE records SET payload = 'x' WHERE id = 1")
     connection.commit()
     assert any("payload cannot be read" in problem for problem in (await verify(store)).problems)
     await store.close()
     connection.execute(
-        "UPDATE payloads SET body = ?", (b'{"arguments":{"text":"a long answer","times":1},"value":"FORGED"}',)
+        "UPDATE records SET payload = ? WHERE id = 1",
+        (b'{"arguments":{"text":"a long answer","times":1},"value":"FORGED"}',),
     )
     connection.commit()
     connection.close()
@@ -875,7 +877,7 @@ async def test_a_payload_of_any_shape_is_an_outcome_and_a_finding(tmp_path: Path
     async with running(store=url, settings=Settings(record_bytes=5)) as runtime:
         await runtime.call("echo", {"text": "a long answer"}, actor="a", turn="t")
         with sqlite3.connect(tmp_path / "x.db") as connection:
-            connection.execute(f"UPDATE payloads SET body = {body}")
+            connection.execute(f"UPDATE records SET payload = {body} WHERE payload IS NOT NULL")
         connection.close()
         again = await runtime.call("echo", {"text": "a long answer"}, actor="a", turn="t")
         assert (again.status, len(await records(runtime))) == (Status.FAILED, 2)

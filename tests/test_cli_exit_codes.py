@@ -230,7 +230,7 @@ def run(*arguments: str) -> int:
     if arguments == ("read-on",):  # somebody is in the middle of reading
         READERS.append(sqlite3.connect("x.db"))
         READERS[-1].execute("BEGIN")
-        READERS[-1].execute("SELECT count(*) FROM payloads").fetchone()
+        READERS[-1].execute("SELECT count(*) FROM records").fetchone()
         return 0
     if arguments == ("lose-payload-key",):
         expect(payload_key_file("", "sqlite:///x.db")).unlink()

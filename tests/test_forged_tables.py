@@ -24,6 +24,7 @@ from interlock.audit import anchor, load_key, load_or_make_key, load_public_key,
 from interlock.audit.publish import publish
 from interlock.config import Settings
 from interlock.errors import InDoubt, NotAllowed
+from interlock.operations.ledger_writer import record_with_payload
 from interlock.ports import Query, SystemClock, link
 from interlock.review.identity import TokenClaims, issue
 from interlock.state import ChangeFilter, ClaimState, TicketState
@@ -199,9 +200,9 @@ async def test_a_token_that_was_changed_is_not_called_deleted(tmp_path: Path, ma
         for body in (json.dumps({"token": forged}).encode(), b"{", None):
             with sqlite3.connect(file) as database:
                 if body is None:
-                    database.execute("DELETE FROM payloads WHERE record = ?", (number,))
+                    database.execute("UPDATE records SET payload = NULL WHERE id = ?", (number,))
                 else:
-                    database.execute("UPDATE payloads SET body = ? WHERE record = ?", (body, number))
+                    database.execute("UPDATE records SET payload = ? WHERE id = ?", (body, number))
             database.close()
             outcome = await runtime.operations.resume(ticket)
             said = "has been deleted" if body is None else "is not the token of token:deployer that was recorded"
@@ -217,6 +218,19 @@ async def test_a_claim_that_was_reset_or_deleted_is_found(durable_url: str, edit
         assert "is failed in the store, and done in the ledger" in await problems(runtime)
         edit("DELETE FROM claims WHERE state = ?", ("failed",))
         assert "it could be made again" in await problems(runtime)
+
+
+async def test_what_lies_beside_a_record_that_names_nothing_is_not_believed(
+    durable_url: str, edit: Edit, made: list[int]
+) -> None:
+    async with running(paying(made), url=durable_url) as runtime:
+        await runtime.operations.halt("tool:pay", reason="stop")
+        records = [record async for record in runtime.store.records(Query())]
+        named = [r.id for r in records if r.content().payload_digest is not None or r.content().payload]
+        plain = [await record_with_payload(runtime.store, r.id) for r in records if r.id not in named]
+        edit("UPDATE records SET payload = ? WHERE payload IS NULL", (b'{"arguments": {"amount": 9}, "value": 9}',))
+        assert plain
+        assert plain == [await record_with_payload(runtime.store, r.id) for r in records if r.id not in named]
 
 
 ID_ROWS = {  # {ids}: those that stand for call ids

@@ -53,13 +53,18 @@ def bodies(url: str) -> list[bytes]:
     """What lies in the table, as somebody with the database in hand sees it."""
     if url.startswith("sqlite"):
         connection = sqlite3.connect(url.removeprefix("sqlite:///"))
-        found = [bytes(row[0]) for row in connection.execute("SELECT body FROM payloads ORDER BY record")]
+        found = [
+            bytes(row[0])
+            for row in connection.execute("SELECT payload FROM records WHERE payload IS NOT NULL ORDER BY id")
+        ]
         connection.close()
         return found
     import psycopg
 
     with psycopg.connect(url) as server:
-        return [bytes(row[0]) for row in server.execute("SELECT body FROM payloads ORDER BY record")]
+        return [
+            bytes(row[0]) for row in server.execute("SELECT payload FROM records WHERE payload IS NOT NULL ORDER BY id")
+        ]
 
 
 def mode_of(file: Path) -> int:
@@ -119,7 +124,8 @@ async def test_a_payload_that_was_moved_to_another_record_or_changed_is_not_what
         for number in ("078-05-1120", "078-05-1121"):
             assert (await runtime.call("look_up", {"ssn": number}, actor="ann")).status is Status.OK
         assert (await verify(runtime.store)).intact
-    sql(durable_url, "DELETE FROM payloads WHERE record = 2", "UPDATE payloads SET record = 2 WHERE record = 1")
+    moved = "UPDATE records SET payload = (SELECT payload FROM records WHERE id = 1) WHERE id = 2"
+    sql(durable_url, moved, "UPDATE records SET payload = NULL WHERE id = 1")
     store = open_store(durable_url, payload_key=str(tmp_path / "payloads.key"))
     try:
         assert b"078-05" not in (await store.payload(2) or b"078-05")

@@ -292,7 +292,7 @@ async def test_what_somebody_still_reads_is_not_called_gone_and_goes_with_the_ne
         await runtime.call("look_up", {"ssn": "078-05-1120"}, actor="ann")
         reader = sqlite3.connect(file)
         reader.execute("BEGIN")
-        reader.execute("SELECT count(*) FROM payloads").fetchone()
+        reader.execute("SELECT count(*) FROM records").fetchone()
         gone = await runtime.operations.forget(actor="ann", reason="r")
         assert (len(gone.records), gone.lingers, left()) == (1, True, ["x.db-wal"])
         reader.close()
@@ -389,7 +389,7 @@ def test_a_command_says_that_what_it_deleted_is_not_gone_yet(run: Run) -> None:
     command = ("audit", "forget", "--key", "shelf/a", "--reason", "r", "--yes")
     reader = sqlite3.connect("interlock.db")
     reader.execute("BEGIN")
-    reader.execute("SELECT count(*) FROM payloads").fetchone()
+    reader.execute("SELECT count(*) FROM records").fetchone()
     code, out, _ = run(*command)
     assert code == 1
     assert "not gone yet" in out

@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 
 from interlock import Runtime, Status, StoreError, tool
+from interlock.audit import verify
 from interlock.errors import StoreBusy, StoreCorrupt, StoreFull, StoreTooNew
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.stores import Witness, open_store
-from interlock.transitions import Committed
+from interlock.stores import Witness, open_store, statements
+from interlock.transitions import Append, Committed, DropPayload
+from tests.test_audit import sql
 from tests.test_changes import OPEN as POLICY
 from tests.test_store_contract import batch, entry, ids
 
@@ -262,6 +264,26 @@ async def test_a_newer_schema_is_refused(durable_url: str) -> None:
     sql(durable_url, "UPDATE interlock_meta SET value = '99' WHERE name = 'schema'")
     with pytest.raises(StoreTooNew, match="upgrade Interlock"):
         open_store(durable_url)
+
+
+async def test_payloads_of_an_older_schema_are_brought_into_the_rows_of_their_records(
+    durable_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(statements, "MIGRATIONS", statements.MIGRATIONS[:3])
+        store = open_store(durable_url)
+        await store.commit(batch(*(entry(n) for n in range(3))))
+        await store.close()
+    sql(durable_url, "INSERT INTO payloads (record, body) VALUES (2, 'old'), (9, 'of no record')")
+    store = open_store(durable_url)
+    assert [number async for number in store.payload_ids()] == [2]
+    assert [await store.payload(number) for number in (1, 2, 9)] == [None, b"old", None]
+    assert await store.commit(batch(Append(entry(3).record, b"new"))) == Committed((4,))
+    assert await store.payload(4) == b"new"
+    assert await store.commit(batch(entry(4), DropPayload(2))) == Committed((5,))
+    assert [number async for number in store.payload_ids()] == [4]
+    assert (await verify(store)).intact
+    await store.close()
 
 
 async def test_a_ledger_without_lanes_is_an_error_not_a_loss(durable_url: str) -> None:

@@ -25,8 +25,11 @@ from tests.conftest import expect
 from tests.test_changes import OPEN, Shelf, retitle
 from tests.test_store_contract import batch, entry
 
-STATEMENTS = 22
+STATEMENTS = 20
 """Of a write in a turn: three looks before it, and two transactions."""
+PAGES = 13
+"""Of a write in a turn where no page is full, so that none is split: one of each table and index, in either commit."""
+FRAME = 24 + 4096
 
 
 class Points:
@@ -70,6 +73,17 @@ async def test_a_write_is_two_transactions_of_few_statements(tmp_path: Path) -> 
             assert (await set_title(runtime, "counted", turn="counted")).ok
     assert seen.count("COMMIT") == seen.count("BEGIN IMMEDIATE") == 2
     assert len(seen) <= STATEMENTS, "\n".join(seen)
+
+
+async def test_a_write_touches_few_pages(tmp_path: Path) -> None:
+    """Each page is written to the log, and again when that is emptied: it takes longer than the statement."""
+    log, pages = tmp_path / "x.db-wal", []
+    async with opened(f"sqlite:///{tmp_path / 'x.db'}", retitle(Shelf(), [])) as runtime:
+        for n in range(12):
+            before = log.stat().st_size
+            assert (await set_title(runtime, f"t{n}", turn=f"t{n}")).ok
+            pages.append((log.stat().st_size - before) // FRAME)
+    assert min(pages) <= PAGES, pages
 
 
 async def test_what_a_write_in_a_turn_reads_takes_no_thread(tmp_path: Path) -> None:

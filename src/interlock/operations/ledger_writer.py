@@ -90,9 +90,9 @@ async def payload_of(store: Store, number: int, content: Content) -> dict[str, J
     """What lies beside a record whose content is known."""
     payload = await store.payload(number)
     held = {} if content.payload else {"arguments": content.arguments, "value": content.value}
-    if payload is None:
-        return held
     digest = content.payload_digest
+    if payload is None or not (content.payload or digest):  # of one that the record does not name nothing is believed
+        return held
     try:
         whole: Any = msgspec.json.decode(payload)
     except msgspec.DecodeError:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
+from typing import Any
 
 from interlock.errors import StoreError
 from interlock.ports import rolled_back_message
@@ -20,12 +21,20 @@ from interlock.transitions import Append
 class Lanes:
     """The lanes of one ledger, as this process has seen them end."""
 
-    def __init__(self, dialect: Dialect, ledger: str, witness: Witness, missing: tuple[LaneHead, ...]) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        ledger: str,
+        witness: Witness,
+        missing: tuple[LaneHead, ...],
+        lock_payload: Callable[[Connection, int, bytes], bytes],
+    ) -> None:
         self.missing = missing
         """Records that were seen of it and are not in it: it was put back to an earlier state."""
         self._dialect = dialect
         self._ledger = ledger
         self._witness = witness
+        self._lock_payload = lock_payload
         self._seen: dict[int, LaneHead] = {}
         self._head: LaneHead | None = None
         """Where the transaction that runs lets its lane end."""
@@ -54,15 +63,22 @@ class Lanes:
             lane = self._lock(connection)
             rows = self._extend(connection, lane, appends)
             connection.run(sql.MOVE_LANE, (lane.id, lane.count, lane.hash, lane.lane))
-        if len(rows) == 1:
-            connection.run(sql.APPEND, rows[0])
-            return [rows[0][0]]
-        start = 0
-        for count, statement in sql.APPEND_TOGETHER.items():  # many rows in a statement: one step through the database
-            while len(rows) - start >= count:
-                connection.run(statement, list(chain.from_iterable(rows[start : start + count])))
-                start += count
-        return [row[0] for row in rows]
+        ids = [row[0] for row in rows]
+        if all(append.payload is None for append in appends):
+            _insert(connection, sql.APPEND_TOGETHER, rows)
+        else:
+            _insert(connection, sql.APPEND_WHOLE_TOGETHER, self._with_payloads(connection, rows, appends))
+        return ids
+
+    def _with_payloads(
+        self, connection: Connection, rows: Sequence[Row], appends: Sequence[Append]
+    ) -> list[tuple[Any, ...]]:
+        """Rows with a last column, of those records that have a payload."""
+        lock = self._lock_payload
+        return [
+            (*row, None if append.payload is None else lock(connection, row[0], append.payload))
+            for row, append in zip(rows, appends, strict=True)
+        ]
 
     def _move_on(self, connection: Connection, appends: Sequence[Append]) -> list[Row] | None:
         """The rows of records after the end that this process has left, if that is still the end: where nobody else
@@ -94,3 +110,14 @@ class Lanes:
             raise StoreError(rolled_back_message(self.missing))
         self._alone = same and self._dialect.lanes == 1
         return lane
+
+
+def _insert(connection: Connection, statements: dict[int, str], rows: Sequence[tuple[Any, ...]]) -> None:
+    if len(rows) == 1:
+        connection.run(statements[1], rows[0])
+        return
+    start = 0
+    for count, statement in statements.items():  # many rows in a statement: one step through the database
+        while len(rows) - start >= count:
+            connection.run(statement, list(chain.from_iterable(rows[start : start + count])))
+            start += count

@@ -23,10 +23,10 @@ from interlock.stores.group import Answer, GroupWriter
 from interlock.stores.lanes import Lanes
 from interlock.stores.opening import migrate, missing_heads
 from interlock.stores.payload_keys import PayloadKeys
-from interlock.stores.payload_table import PayloadTable
 from interlock.stores.renewal import Renewals
 from interlock.stores.row_reading import UNREADABLE, accounts, checked_rows, explain_damage, read_typed, scan
 from interlock.stores.state import PendingWrites, State, Table, Wanting, receipt
+from interlock.stores.stored_payloads import Payloads
 from interlock.stores.witness import Witness
 from interlock.transitions import (
     Append,
@@ -75,12 +75,12 @@ class SqlStore:
             raise explain_damage(error) from None
         # A key is made only where one machine has the store: others would each make their own.
         keys = PayloadKeys(payload_key, self._identity.ledger, may_make=dialect.lanes == 1)
-        self._payloads = PayloadTable(keys)
+        self._payloads = Payloads(keys)
         self._write = connection
         self._committing = False
         self._lingers = False
         """Whether the database still keeps a copy of what was deleted: every commit tries to be rid of it."""
-        self._lanes = Lanes(dialect, self._identity.ledger, self._witness, missing)
+        self._lanes = Lanes(dialect, self._identity.ledger, self._witness, missing, self._payloads.lock)
         self._read: Connection | None = None
         self._reading = threading.Lock()
         self._closed = False
@@ -325,7 +325,7 @@ class SqlStore:
                     numbered.append((wanting, len(appends)))
             appends += added
             landed.append(len(added))
-        numbers = self._append(connection, appends) if appends else []
+        numbers = self._lanes.append(connection, appends) if appends else []
         for wanting, first in numbered:
             state.number(wanting, numbers[first])
         rows.save(connection, state, changes)
@@ -340,13 +340,6 @@ class SqlStore:
             self._lingers = not self._dialect.wipe(connection, patient=bool(state.dropped))
         self._lanes.on_commit()
         return _receipts(landed, ids, granted)
-
-    def _append(self, connection: Connection, appends: list[Append]) -> list[int]:
-        ids = self._lanes.append(connection, appends)
-        payloads = [(number, a.payload) for a, number in zip(appends, ids, strict=True) if a.payload is not None]
-        if payloads:
-            self._payloads.add(connection, payloads)
-        return ids
 
 
 def _receipts(

@@ -1,16 +1,14 @@
-"""The table of payloads: encrypted on the way in, opened on the way out, under the key that the ledger has noted."""
+"""The payloads of a ledger: encrypted on the way in, opened on the way out, under the key that the ledger has noted."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection
 from interlock.stores.payload_keys import PayloadKeys
 
 
-class PayloadTable:
-    """Payloads of one ledger."""
+class Payloads:
+    """Payloads of one ledger, each in the row of its record."""
 
     def __init__(self, keys: PayloadKeys) -> None:
         self._keys = keys
@@ -18,12 +16,11 @@ class PayloadTable:
         self.agreeing = False
         """Whether the transaction that runs has noted the key; a store sets it back when it begins one."""
 
-    def add(self, connection: Connection, payloads: Sequence[tuple[int, bytes]]) -> None:
-        """Put payloads beside their records, in the transaction that appends these."""
-        if self._keys.is_on and not self._agreed:
+    def lock(self, connection: Connection, record: int, payload: bytes) -> bytes:
+        """A payload as it is stored with its record, in the transaction that appends this."""
+        if self._keys.is_on and not (self._agreed or self.agreeing):
             self._agree(connection)
-        rows = [(record, self._keys.lock(record, payload)) for record, payload in payloads]
-        connection.run_many(sql.ADD_PAYLOAD, rows)
+        return self._keys.lock(record, payload)
 
     def read(self, connection: Connection, record: int) -> bytes | None:
         """The payload of a record; None if it has none, or it was deleted."""
