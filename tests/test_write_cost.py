@@ -14,19 +14,21 @@ import pytest
 
 from interlock import Runtime, Status
 from interlock.audit import verify
-from interlock.errors import StoreSilent
+from interlock.errors import StoreError, StoreSilent
 from interlock.policy import parse_policy
 from interlock.ports import Query
+from interlock.reasons import RefusalKind
 from interlock.state import ClaimState
 from interlock.stores import open_store
 from interlock.testing.store_moves import T0
-from interlock.transitions import Batch, CloseClaim, Committed, MarkUndone, OpenClaim, RenewClaim
+from interlock.transitions import Batch, CloseClaim, Committed, MarkUndone, OpenClaim, Refused, RenewClaim
 from tests.conftest import expect
+from tests.test_audit import sql
 from tests.test_changes import OPEN, Shelf, retitle
 from tests.test_store_contract import batch, entry
 
-STATEMENTS = 20
-"""Of a write in a turn: three looks before it, and two transactions."""
+STATEMENTS = 18
+"""Of a write in a turn: two looks before it, and two transactions."""
 PAGES = 13
 """Of a write in a turn where no page is full, so that none is split: one of each table and index, in either commit."""
 FRAME = 24 + 4096
@@ -215,6 +217,76 @@ async def test_what_ends_or_renews_a_claim_writes_no_index_of_turns_and_runs(tmp
     found = expect(await store.claim("n"))
     assert (found.state, found.intent, found.record) == (ClaimState.UNDONE, 2, 3)
     assert (found.turn, found.run, found.keys, found.tokens) == ("turn", "run", ("r/a",), (T0,))
+    await store.close()
+
+
+OPENED = OpenClaim("n", "r", 1, "h", "c", "t", ("r/a",), 100, "turn", "run")
+ELSEWHERE = {
+    "given to another": "UPDATE claims SET holder = 'x' WHERE name = 'n'",
+    "settled": "UPDATE claims SET state = 'failed' WHERE name = 'n'",
+    "deleted": "DELETE FROM claims WHERE name = 'n'",
+}
+
+
+async def test_a_claim_is_ended_as_this_process_has_left_it(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'x.db'}")
+    await store.commit(batch(entry(1), OPENED))
+    with traced(store) as seen:
+        await store.commit(batch(entry(2), RenewClaim("n", "h", 900)))
+        assert await store.commit(batch(entry(3), CloseClaim("n", "h", ClaimState.DONE))) == Committed((3,))
+    assert [text for text in seen if text.startswith("SELECT") and "lanes" not in text] == []
+    (lease,) = await store.leases(("r/a",))
+    assert (lease.holder, lease.changed, lease.expires_us) == ("", T0, 0)
+    found = expect(await store.claim("n"))
+    assert (found.state, found.record, found.expires_us) == (ClaimState.DONE, 3, T0 + 900)
+    refused = await store.commit(batch(CloseClaim("n", "h", ClaimState.DONE)))
+    assert isinstance(refused, Refused), "what is over is read, and is not open"
+    await store.close()
+
+
+@pytest.mark.parametrize("how", ELSEWHERE)
+async def test_a_claim_that_somebody_else_has_changed_is_read_again(durable_url: str, how: str) -> None:
+    store = open_store(durable_url)
+    await store.commit(batch(entry(1), OPENED))
+    sql(durable_url, ELSEWHERE[how])
+    for _ in range(2):
+        refused = await store.commit(batch(entry(2), CloseClaim("n", "h", ClaimState.DONE)))
+        assert isinstance(refused, Refused)
+        assert refused.kind is RefusalKind.LOST
+    await store.close()
+
+
+async def test_a_claim_that_another_store_renews_keeps_what_that_wrote(durable_url: str) -> None:
+    ours, theirs = open_store(durable_url, own_clock=False), open_store(durable_url, own_clock=False)
+    await ours.commit(batch(entry(1), OPENED))
+    await theirs.commit(batch(entry(2), RenewClaim("n", "h", 900, restated=True)))
+    await ours.commit(batch(entry(3), RenewClaim("n", "h", 50)))
+    found = expect(await theirs.claim("n"))
+    assert (found.intent, found.expires_us) == (2, T0 + 50)
+    assert ours.renew([RenewClaim("n", "h", 500)], T0) == ()
+    await ours.commit(batch(entry(4), CloseClaim("n", "h", ClaimState.UNKNOWN)))
+    assert expect(await theirs.claim("n")).expires_us == T0 + 500
+    for store in (ours, theirs):
+        await store.close()
+
+
+async def test_a_transaction_that_failed_leaves_nothing_to_go_by(tmp_path: Path) -> None:
+    class Failing:
+        on = False
+
+        def at(self, point: str) -> None:
+            if self.on and point == "store.commit":
+                raise OSError("no commit")
+
+    faults = Failing()
+    store = open_store(f"sqlite:///{tmp_path / 'x.db'}", faults=faults)
+    await store.commit(batch(entry(1), OPENED))
+    faults.on = True
+    with pytest.raises(StoreError):
+        await store.commit(batch(entry(2), CloseClaim("n", "h", ClaimState.DONE)))
+    faults.on = False
+    assert expect(await store.claim("n")).state is ClaimState.OPEN
+    assert isinstance(await store.commit(batch(entry(2), CloseClaim("n", "h", ClaimState.DONE))), Committed)
     await store.close()
 
 

@@ -96,6 +96,11 @@ class Dialect(Protocol):
         """Raise `StoreError` if what would be committed to is not what was opened."""
         ...
 
+    def version(self, connection: Connection) -> int | None:
+        """In a transaction that may write: a number that is another one as soon as somebody else than this connection
+        has written; None where nobody counts."""
+        ...
+
     def now_us(self, connection: Connection) -> int | None:
         """The database's own clock; None where that is the clock of the machine that asks."""
         ...

@@ -100,6 +100,9 @@ class PostgresDialect:
     def check_place(self) -> None:
         """A server knows its files."""
 
+    def version(self, connection: Connection) -> None:
+        """A server has many writers, and does not count for one what the others do."""
+
     def now_us(self, connection: Connection) -> int | None:
         """The server's: workers on several machines have as many clocks. Not `now()`, which stands still in a
         transaction that had to wait for a lock."""

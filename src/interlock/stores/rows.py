@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -68,15 +68,26 @@ def _load_claims(connection: Connection, state: State, asks: list[Any]) -> None:
         connection.run_many(sql.OPEN_CLAIM, sorted((name,) for name in {ask.name for ask in opened} | call_names))
     wanted = {key for ask in opened for key in ask.keys}
     keys = set(wanted)
-    for name in sorted({ask.name for ask in asks} | call_names):
-        row = connection.one(sql.LOCK_CLAIM, (name,))
-        if row is not None and row[2]:
-            state.claims.claims[name] = found = claim_of_row(row)
+    names = ({ask.name for ask in asks} | call_names) - state.claims.claims.keys()
+    for row in _read_claims(connection, sorted(names)):
+        if row[2]:
+            state.claims.claims[row[0]] = found = claim_of_row(row)
             keys.update(found.keys)
     if connection.locks_rows:
         _lock_leases(connection, state, keys, {wildcard(key) for key in wanted} - keys)
     else:
         state.claims.leases.update({lease.key: lease for lease in leases(connection, sorted(keys))})
+
+
+def _read_claims(connection: Connection, names: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Rows of claims. Where none is locked two come at once: the name of a change and that of its call id."""
+    if connection.locks_rows or len(names) == 1:
+        for name in names:
+            yield from connection.rows(sql.LOCK_CLAIM, (name,))
+        return
+    for start in range(0, len(names), 2):
+        pair = names[start : start + 2]
+        yield from connection.rows(sql.READ_CLAIM_PAIR, pair if len(pair) == 2 else pair * 2)
 
 
 def _lock_leases(connection: Connection, state: State, keys: set[str], shared: set[str]) -> None:

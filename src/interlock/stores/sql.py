@@ -21,6 +21,7 @@ from interlock.stores.claims import LeaseGrant, matches_filter
 from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.group import Answer, GroupWriter
 from interlock.stores.lanes import Lanes
+from interlock.stores.open_claims import OpenClaims
 from interlock.stores.opening import migrate, missing_heads
 from interlock.stores.payload_keys import PayloadKeys
 from interlock.stores.renewal import Renewals
@@ -81,6 +82,7 @@ class SqlStore:
         self._lingers = False
         """Whether the database still keeps a copy of what was deleted: every commit tries to be rid of it."""
         self._lanes = Lanes(dialect, self._identity.ledger, self._witness, missing, self._payloads.lock)
+        self._open = OpenClaims(dialect)
         self._read: Connection | None = None
         self._reading = threading.Lock()
         self._closed = False
@@ -279,6 +281,7 @@ class SqlStore:
 
     def _roll_back(self) -> bool:
         """Leave the transaction; whether the connection was broken (and has been made anew, if that is possible)."""
+        self._open.forget()
         try:
             self._write.run("ROLLBACK")
         except self._dialect.errors:
@@ -302,7 +305,10 @@ class SqlStore:
         self._at("store.begun")
         changes = PendingWrites()
         asked = rows.by_table(batches)
-        state = rows.load(connection, State(changes), asked)
+        state = State(changes)
+        if "claims" in asked:
+            self._open.recall(connection, state.claims, asked["claims"])
+        rows.load(connection, state, asked)
         # After the rows are locked: whoever had to wait for them is judged by the time at which it got them.
         clock_us = None if asked.keys() <= _TIMELESS else self._dialect.now_us(connection)
         landed: list[Refused | int] = []  # why a batch was refused, or how many records it adds
@@ -339,6 +345,7 @@ class SqlStore:
         if state.dropped or self._lingers:
             self._lingers = not self._dialect.wipe(connection, patient=bool(state.dropped))
         self._lanes.on_commit()
+        self._open.on_commit(state.claims)
         return _receipts(landed, ids, granted)
 
 

@@ -119,6 +119,10 @@ class SqliteDialect:
             return None
         return found.st_dev, found.st_ino
 
+    def version(self, connection: Connection) -> int:
+        """SQLite counts; the write lock is ours, so that nobody writes before we have."""
+        return int(connection.rows("PRAGMA data_version")[0][0])
+
     def now_us(self, connection: Connection) -> None:
         """None of its own: a file is used by processes of one machine."""
 

@@ -127,6 +127,7 @@ _CLAIM = (
 OPEN_CLAIM = "INSERT INTO claims (name) VALUES (?) ON CONFLICT (name) DO NOTHING"
 READ_CLAIM = _CLAIM + " WHERE name = ? AND state <> ''"
 LOCK_CLAIM = _CLAIM + " WHERE name = ? {for_update}"
+READ_CLAIM_PAIR = _CLAIM + " WHERE name = ? UNION ALL " + _CLAIM + " WHERE name = ?"
 CLAIMS = (
     _CLAIM + " WHERE state <> '' AND (CAST(? AS TEXT) IS NULL OR turn = ?) AND (CAST(? AS TEXT) IS NULL OR run = ?)"
     " AND (CAST(? AS BIGINT) IS NULL OR at_us >= ?) AND (CAST(? AS BIGINT) IS NULL OR record = ? OR intent = ?)"
