@@ -244,6 +244,23 @@ async def test_a_claim_is_ended_as_this_process_has_left_it(tmp_path: Path) -> N
     await store.close()
 
 
+async def test_a_key_that_is_handed_on_in_one_commit_is_ended_by_whoever_has_it_now(tmp_path: Path) -> None:
+    store: Any = open_store(f"sqlite:///{tmp_path / 'x.db'}")
+    await store.commit(batch(entry(1), OPENED))
+    names = [f"n{n}" for n in range(20)]
+    before = "n"
+    for name in names:
+        opened = OpenClaim(name, "r", 1, "h", name, "t", ("r/a",), 100)
+        # Two batches in one transaction, as when both wait.
+        answers = store._land([batch(entry(2), CloseClaim(before, "h", ClaimState.DONE)), batch(entry(3), opened)])
+        assert [type(answer) for answer in answers] == [Committed, Committed]
+        before = name
+    assert isinstance(await store.commit(batch(CloseClaim(before, "h", ClaimState.DONE))), Committed)
+    (lease,) = await store.leases(("r/a",))
+    assert (lease.holder, lease.changed, lease.token) == ("", T0 + 20, T0 + 20)
+    await store.close()
+
+
 @pytest.mark.parametrize("how", ELSEWHERE)
 async def test_a_claim_that_somebody_else_has_changed_is_read_again(durable_url: str, how: str) -> None:
     store = open_store(durable_url)

@@ -63,12 +63,17 @@ class Lanes:
             lane = self._lock(connection)
             rows = self._extend(connection, lane, appends)
             connection.run(sql.MOVE_LANE, (lane.id, lane.count, lane.hash, lane.lane))
-        ids = [row[0] for row in rows]
-        if all(append.payload is None for append in appends):
+        if len(rows) == 1:
+            row, payload = rows[0], appends[0].payload
+            if payload is None:
+                connection.run(sql.APPEND, row)
+            else:
+                connection.run(sql.APPEND_WHOLE, (*row, self._lock_payload(connection, row[0], payload)))
+        elif all(append.payload is None for append in appends):
             _insert(connection, sql.APPEND_TOGETHER, rows)
         else:
             _insert(connection, sql.APPEND_WHOLE_TOGETHER, self._with_payloads(connection, rows, appends))
-        return ids
+        return [row[0] for row in rows]
 
     def _with_payloads(
         self, connection: Connection, rows: Sequence[Row], appends: Sequence[Append]
@@ -113,9 +118,6 @@ class Lanes:
 
 
 def _insert(connection: Connection, statements: dict[int, str], rows: Sequence[tuple[Any, ...]]) -> None:
-    if len(rows) == 1:
-        connection.run(statements[1], rows[0])
-        return
     start = 0
     for count, statement in statements.items():  # many rows in a statement: one step through the database
         while len(rows) - start >= count:

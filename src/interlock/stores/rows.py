@@ -81,7 +81,7 @@ def _load_claims(connection: Connection, state: State, asks: list[Any]) -> None:
 
 def _read_claims(connection: Connection, names: list[str]) -> Iterator[tuple[Any, ...]]:
     """Rows of claims. Where none is locked two come at once: the name of a change and that of its call id."""
-    if connection.locks_rows or len(names) == 1:
+    if connection.locks_rows or len(names) <= 1:
         for name in names:
             yield from connection.rows(sql.LOCK_CLAIM, (name,))
         return

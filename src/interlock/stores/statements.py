@@ -73,9 +73,9 @@ APPEND = (
 )
 APPEND_TOGETHER = {count: APPEND + ", (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" * (count - 1) for count in (64, 16, 4, 1)}
 # Most records have no payload: those are written without the column, which is quicker.
-_APPEND_WHOLE = APPEND.replace("body)", "body, payload)").replace("?)", "?, ?)")
+APPEND_WHOLE = APPEND.replace("body)", "body, payload)").replace("?)", "?, ?)")
 APPEND_WHOLE_TOGETHER = {
-    count: _APPEND_WHOLE + ", (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" * (count - 1) for count in (64, 16, 4, 1)
+    count: APPEND_WHOLE + ", (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" * (count - 1) for count in (64, 16, 4, 1)
 }
 PLACE_OF = "SELECT lane, hash FROM records WHERE id = ?"
 ACCEPTED_HISTORIES = "SELECT body FROM records WHERE kind = 'history' ORDER BY id"
