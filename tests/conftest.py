@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,6 +51,16 @@ def durable_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'ledger.db'}"
     return str(request.getfixturevalue("postgres"))
+
+
+def on_stores(cases: Iterable[Any], central: Any) -> list[Any]:
+    """All cases in memory, and the central one on both databases too: for `("store_url", …)`, the first one indirect."""
+    return [*(("memory", case) for case in cases), ("sqlite", central), on_server(central)]
+
+
+def on_server(case: Any) -> Any:
+    """One more case on PostgreSQL."""
+    return pytest.param("postgres", case, marks=pytest.mark.slow)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ httpx = pytest.importorskip("httpx")
 from interlock import Context, Runtime, Status, tool  # noqa: E402
 from interlock.errors import InDoubt  # noqa: E402
 from interlock.resources import Documents, HttpClient  # noqa: E402
-from tests.conftest import expect  # noqa: E402
+from tests.conftest import expect, on_server, on_stores  # noqa: E402
 from tests.test_changes import running  # noqa: E402
 from tests.test_what_landed import LOCAL, QUICK, Site  # noqa: E402
 
@@ -21,8 +21,9 @@ Does = Callable[[Runtime, str, Documents], Awaitable[Any]]
 
 
 @pytest.fixture
-async def shelf(tmp_path: Path) -> AsyncIterator[Documents]:
-    documents = Documents(f"sqlite:///{tmp_path / 'shelf.db'}", "shelf")
+async def shelf(store_url: str, tmp_path: Path) -> AsyncIterator[Documents]:
+    on_server = store_url.startswith("postgres")
+    documents = Documents(store_url if on_server else f"sqlite:///{tmp_path / 'shelf.db'}", "shelf")
     yield documents
     await documents.close()
 
@@ -65,7 +66,7 @@ async def writes_and_takes_back(_runtime: Runtime, _url: str, shelf: Documents) 
     await shelf.write("other", None)
 
 
-async def _recovered(shelf: Documents, does: Does) -> tuple[str, str]:
+async def _recovered(store_url: str, shelf: Documents, does: Does) -> tuple[str, str]:
     """What becomes of a call that does this before its end is lost, and how that is known."""
     site, here = Site(), list[tuple[Runtime, str]]()
 
@@ -78,7 +79,7 @@ async def _recovered(shelf: Documents, does: Does) -> tuple[str, str]:
         await does(*here[0], shelf)
         raise InDoubt("lost")
 
-    async with site.open() as url, running(put, note) as runtime:
+    async with site.open() as url, running(put, note, url=store_url) as runtime:
         here.append((runtime, url))
         lost = await runtime.call("put", {"id": "a"}, actor="ann", call_id="c1")
         assert lost.status is Status.UNKNOWN
@@ -90,15 +91,30 @@ async def _recovered(shelf: Documents, does: Does) -> tuple[str, str]:
     return found.state, found.how
 
 
-@pytest.mark.parametrize("does", [sends, sends_by_egress_alone, sends_to_another_resource, calls])
-async def test_what_was_sent_elsewhere_is_not_settled_by_a_look_at_the_resource(shelf: Documents, does: Does) -> None:
-    state, how = await _recovered(shelf, does)
+@pytest.mark.parametrize(
+    ("store_url", "does"),
+    [*on_stores([sends, sends_by_egress_alone, sends_to_another_resource, calls], sends), on_server(calls)],
+    indirect=["store_url"],
+)
+async def test_what_was_sent_elsewhere_is_not_settled_by_a_look_at_the_resource(
+    store_url: str, shelf: Documents, does: Does
+) -> None:
+    state, how = await _recovered(store_url, shelf, does)
     assert (state, how) == (
         "asked",
         "the resource looks untouched, but the call may have changed something besides it",
     )
 
 
-@pytest.mark.parametrize("does", [nothing, sends_to_its_resource, is_refused, writes_and_takes_back])
-async def test_what_was_the_resource_s_alone_is_settled_by_a_look_at_it(shelf: Documents, does: Does) -> None:
-    assert await _recovered(shelf, does) == ("failed", "the resource shows it")
+@pytest.mark.parametrize(
+    ("store_url", "does"),
+    [
+        *on_stores([nothing, sends_to_its_resource, is_refused, writes_and_takes_back], nothing),
+        on_server(writes_and_takes_back),
+    ],
+    indirect=["store_url"],
+)
+async def test_what_was_the_resource_s_alone_is_settled_by_a_look_at_it(
+    store_url: str, shelf: Documents, does: Does
+) -> None:
+    assert await _recovered(store_url, shelf, does) == ("failed", "the resource shows it")

@@ -29,10 +29,38 @@ pytestmark = pytest.mark.slow
 
 EVERY = 1 if os.environ.get("TORTURE") else 29
 """Every byte with `make torture`, every 29th and those at the edges in between."""
+ON_SERVER = EVERY if os.environ.get("TORTURE") else 100_000
+"""On a server, where every delivery costs several times as much: only those at the edges in between."""
 QUICK = RetryRule(max_attempts=3, base_s=0.001, cap_s=0.002)
 LOCAL = Egress(schemes=("http",), networks=("127.0.0.0/8",))
 WAYS = ["egress", "client", "client of egress"]
 SIDES: tuple[Side, ...] = ("request", "answer")
+on_either_database = pytest.mark.parametrize(
+    ("durable_url", "way"),
+    [
+        *(("sqlite", way) for way in WAYS),
+        *(("postgres", way) for way in (WAYS if os.environ.get("TORTURE") else ["client"])),
+    ],
+    indirect=["durable_url"],
+)
+
+
+class Ledgers:
+    """A file for each cell, or one database for all of them."""
+
+    def __init__(self, durable_url: str, folder: Path) -> None:
+        self._server = durable_url if durable_url.startswith("postgres") else None
+        self._folder = folder
+        self.every = EVERY if self._server is None else ON_SERVER
+        self.mark = "f" if self._server is None else "s"  # in the names of its cells: one server counts for all
+
+    def url_of(self, name: str) -> str:
+        return self._server or f"sqlite:///{self._folder}/{name}.db"
+
+
+@pytest.fixture
+def ledgers(durable_url: str, tmp_path: Path) -> Ledgers:
+    return Ledgers(durable_url, tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +125,10 @@ async def tool_of(kind: str, way: str, url: str) -> AsyncIterator[Tool]:
 
 
 class Cell:
-    """One call on a ledger of its own, delivered as often as somebody likes."""
+    """One call, delivered as often as somebody likes."""
 
-    def __init__(self, made: Tool, folder: Path, name: str) -> None:
-        self._made, self._store, self._name = made, f"sqlite:///{folder}/{name}.db", name
+    def __init__(self, made: Tool, ledgers: Ledgers, name: str) -> None:
+        self._made, self._store, self._name = made, ledgers.url_of(name), name
 
     async def deliver(self, clock: SystemClock | None = None, *, recover: bool = False) -> Outcome:
         policy = parse_policy(OPEN)
@@ -109,7 +137,9 @@ class Cell:
         ) as runtime:
             if recover:
                 await runtime.operations.recover()
-            return await runtime.call("change", {"name": self._name}, actor="ann", turn="t", call_id="order-1")
+            return await runtime.call(
+                "change", {"name": self._name}, actor="ann", turn=self._name, call_id=f"order-{self._name}"
+            )
 
 
 def is_honest(outcome: Outcome, counted: int, *, whole: bool) -> bool:
@@ -119,8 +149,8 @@ def is_honest(outcome: Outcome, counted: int, *, whole: bool) -> bool:
     return outcome.status is Status.UNKNOWN or (outcome.status is Status.FAILED and counted == 0)
 
 
-def boundaries(length: int) -> list[int]:
-    return sorted({*range(0, length, EVERY), 1, length - 1, length})
+def boundaries(length: int, every: int) -> list[int]:
+    return sorted({*range(0, length, every), 1, length - 1, length})
 
 
 async def attack(cell: Cell, server: CountingServer, proxy: CuttingProxy, name: str, *, whole: bool) -> str:
@@ -147,51 +177,51 @@ SEEN: dict[str, dict[str, set[str]]] = {
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("way", WAYS)
+@on_either_database
 @pytest.mark.parametrize("kind", ["once", "keyed", "document"])
-async def test_cut_at_every_byte(server: CountingServer, tmp_path: Path, kind: str, way: str) -> None:
+async def test_cut_at_every_byte(server: CountingServer, ledgers: Ledgers, kind: str, way: str) -> None:
     ends: dict[str, set[str]] = {"request": set(), "answer": set()}
     async with CuttingProxy(server.port).open() as proxy, tool_of(kind, way, proxy.url) as made:
-        prefix = f"{kind[0]}{WAYS.index(way)}"
-        assert (await Cell(made, tmp_path, f"{prefix}whole").deliver()).ok
+        prefix = f"{ledgers.mark}{kind[0]}{WAYS.index(way)}"
+        assert (await Cell(made, ledgers, f"{prefix}whole").deliver()).ok
         lengths = dict(proxy.seen)
         for side in SIDES:
-            for after in boundaries(lengths[side]):
+            for after in boundaries(lengths[side], ledgers.every):
                 name = f"{prefix}{side[0]}{after:04d}"
                 proxy.cut(side, after, reset=after % 2 == 1)
                 # A document that reads back as it was wanted is there, whatever its answer was.
                 whole = kind == "document" or (side == "answer" and after == lengths["answer"])
-                ends[side].add(await attack(Cell(made, tmp_path, name), server, proxy, name, whole=whole))
+                ends[side].add(await attack(Cell(made, ledgers, name), server, proxy, name, whole=whole))
     assert ends == SEEN[kind]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@on_either_database
 @pytest.mark.parametrize("side", SIDES)
 async def test_under_its_key_what_was_lost_once_is_tried_again_and_done_once(
-    server: CountingServer, tmp_path: Path, side: Side, way: str
+    server: CountingServer, ledgers: Ledgers, side: Side, way: str
 ) -> None:
     async with CuttingProxy(server.port).open() as proxy:
-        made = pay_under_its_key(way, proxy.url)
-        assert (await Cell(made, tmp_path, f"x{WAYS.index(way)}{side[0]}whole").deliver()).ok
-        for after in boundaries(dict(proxy.seen)[side]):
-            name = f"x{WAYS.index(way)}{side[0]}{after:05d}"
+        made, prefix = pay_under_its_key(way, proxy.url), f"{ledgers.mark}x{WAYS.index(way)}{side[0]}"
+        assert (await Cell(made, ledgers, f"{prefix}whole").deliver()).ok
+        for after in boundaries(dict(proxy.seen)[side], ledgers.every):
+            name = f"{prefix}{after:05d}"
             proxy.cut(side, after, times=1)
-            outcome = await Cell(made, tmp_path, name).deliver()
+            outcome = await Cell(made, ledgers, name).deliver()
             assert (outcome.value, server.count(name)) == ({"paid": name}, 1), (name, outcome)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@on_either_database
 @pytest.mark.parametrize("kind", ["once", "keyed", "document"])
 async def test_before_the_connection_nothing_has_landed_and_the_retry_makes_it(
-    server: CountingServer, tmp_path: Path, kind: str, way: str
+    server: CountingServer, ledgers: Ledgers, kind: str, way: str
 ) -> None:
     with socket.socket() as taken:  # bound, and nobody listens
         taken.bind(("127.0.0.1", 0))
         nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        name = f"n{kind[0]}{WAYS.index(way)}"
+        name = f"{ledgers.mark}n{kind[0]}{WAYS.index(way)}"
         async with tool_of(kind, way, nowhere) as made:
-            first = await Cell(made, tmp_path, name).deliver()
+            first = await Cell(made, ledgers, name).deliver()
         assert (first.status, server.count(name)) == (Status.FAILED, 0)
     async with CuttingProxy(server.port).open() as proxy, tool_of(kind, way, proxy.url) as made:
-        again = await Cell(made, tmp_path, name).deliver(Later(), recover=True)
+        again = await Cell(made, ledgers, name).deliver(Later(), recover=True)
     assert (again.status, server.count(name)) == (Status.OK, 1)

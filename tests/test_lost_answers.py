@@ -22,7 +22,7 @@ from interlock.resources import HttpClient  # noqa: E402
 from interlock.tools import RetryRule  # noqa: E402
 from interlock.tools.egress import Egress, raise_for_status  # noqa: E402
 from interlock.values import Effect, Outcome  # noqa: E402
-from tests.conftest import expect  # noqa: E402
+from tests.conftest import expect, on_stores  # noqa: E402
 from tests.test_changes import running  # noqa: E402
 
 QUICK = RetryRule(max_attempts=3, base_s=0.001, cap_s=0.002)
@@ -99,13 +99,17 @@ SHOWN = WAYS[:3]
 """Those that say what they sent."""
 
 
-async def pay_at(url: str, pay: Pay, **options: Any) -> Outcome:
-    @tool(effect="send", retry=QUICK, timeout_s=5, **options)
+async def pay_at(url: str, pay: Pay, store_url: str = "memory://", order: str = "1") -> Outcome:
+    @tool(effect="send", retry=QUICK, timeout_s=5)
     async def charge(order: str) -> Any:
         return await pay(url)
 
-    async with running(charge) as runtime:
-        return await runtime.call("charge", {"order": "1"}, actor="ann", call_id="order-1")
+    async with running(charge, url=store_url) as runtime:
+        outcome = await runtime.call("charge", {"order": order}, actor="ann", call_id=f"order-{order}")
+        if outcome.status is Status.UNKNOWN:  # asked for again it is not made again, whatever keeps the ledger
+            again = await runtime.call("charge", {"order": order}, actor="ann", call_id=f"order-{order}")
+            assert again.status is Status.UNKNOWN, again
+        return outcome
 
 
 def free_port() -> int:
@@ -114,9 +118,9 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.mark.parametrize("pay", SHOWN)
-async def test_before_the_first_byte_nothing_landed_and_it_is_tried_again(pay: Pay) -> None:
-    outcome = await pay_at(f"http://127.0.0.1:{free_port()}", pay)
+@pytest.mark.parametrize(("store_url", "pay"), on_stores(SHOWN, over_client), indirect=["store_url"])
+async def test_before_the_first_byte_nothing_landed_and_it_is_tried_again(pay: Pay, store_url: str) -> None:
+    outcome = await pay_at(f"http://127.0.0.1:{free_port()}", pay, store_url)
     assert (outcome.status, len(outcome.attempts)) == (Status.FAILED, 3)
     assert {attempt.error for attempt in outcome.attempts} == {"nothing_landed"}
 
@@ -149,25 +153,25 @@ async def test_a_connection_that_does_not_come_about_in_time_is_before_the_first
             one.close()
 
 
-@pytest.mark.parametrize("pay", WAYS)
-async def test_an_answer_that_is_lost_while_the_request_is_read_is_in_doubt(pay: Pay) -> None:
+@pytest.mark.parametrize(("store_url", "pay"), on_stores(WAYS, over_client), indirect=["store_url"])
+async def test_an_answer_that_is_lost_while_the_request_is_read_is_in_doubt(pay: Pay, store_url: str) -> None:
     for read in range(0, 120, EVERY):
         bank = Bank(read=read)
         async with bank.open() as url:
-            outcome = await pay_at(url, pay)
+            outcome = await pay_at(url, pay, store_url, str(read))
         assert (outcome.status, bank.seen) == (Status.UNKNOWN, 1), (read, outcome)
 
 
-@pytest.mark.parametrize("pay", WAYS)
-async def test_an_answer_that_is_cut_at_any_byte_is_in_doubt_and_paid_once(pay: Pay) -> None:
+@pytest.mark.parametrize(("store_url", "pay"), on_stores(WAYS, over_client), indirect=["store_url"])
+async def test_an_answer_that_is_cut_at_any_byte_is_in_doubt_and_paid_once(pay: Pay, store_url: str) -> None:
     for write in [*range(0, len(ANSWER), EVERY), len(ANSWER) - 1]:
         bank = Bank(write=write)
         async with bank.open() as url:
-            outcome = await pay_at(url, pay)
+            outcome = await pay_at(url, pay, store_url, str(write))
         assert (outcome.status, bank.paid) == (Status.UNKNOWN, 1), (write, outcome)
     bank = Bank()
     async with bank.open() as url:
-        assert ((await pay_at(url, pay)).value, bank.paid) == ({"paid": True}, 1)
+        assert ((await pay_at(url, pay, store_url, "whole")).value, bank.paid) == ({"paid": True}, 1)
 
 
 def answer(status: bytes) -> bytes:
@@ -327,12 +331,16 @@ async def noting(silent: asyncio.Event | None = None) -> AsyncIterator[tuple[str
 
 
 @pytest.mark.parametrize(
-    "pay",
-    [in_a_thread_of_its_own, in_a_thread_of_its_own_over_egress, by_a_get_that_changes_something],
+    ("store_url", "pay"),
+    on_stores(
+        [in_a_thread_of_its_own, in_a_thread_of_its_own_over_egress, by_a_get_that_changes_something],
+        in_a_thread_of_its_own,
+    ),
+    indirect=["store_url"],
 )
-async def test_what_a_call_has_sent_in_whatever_way_stays_in_doubt(pay: Pay) -> None:
+async def test_what_a_call_has_sent_in_whatever_way_stays_in_doubt(pay: Pay, store_url: str) -> None:
     async with noting() as (url, asked):
-        outcome = await pay_at(url, pay)
+        outcome = await pay_at(url, pay, store_url)
     assert (outcome.status, expect(outcome.problem).reason, len(asked)) == (Status.UNKNOWN, "in_doubt", 1)
 
 
@@ -352,8 +360,8 @@ async def test_a_request_that_the_tool_itself_gave_up_stays_in_doubt(pay: Pay) -
     assert (outcome.status, expect(outcome.problem).reason, len(asked)) == (Status.UNKNOWN, "in_doubt", 1)
 
 
-@pytest.mark.parametrize("on_the_wire", [True, False])
-async def test_what_a_call_made_by_a_call_has_changed_stays_in_doubt(on_the_wire: bool) -> None:
+@pytest.mark.parametrize(("store_url", "on_the_wire"), on_stores([True, False], True), indirect=["store_url"])
+async def test_what_a_call_made_by_a_call_has_changed_stays_in_doubt(on_the_wire: bool, store_url: str) -> None:
     made: list[str] = []
     runtimes: list[Runtime] = []
 
@@ -369,7 +377,7 @@ async def test_what_a_call_made_by_a_call_has_changed_stays_in_doubt(on_the_wire
         assert (await runtimes[0].call("post", {"url": url}, actor="ann")).ok
         return await second_step()
 
-    async with noting() as (url, asked), running(post, charge) as runtime:
+    async with noting() as (url, asked), running(post, charge, url=store_url) as runtime:
         runtimes.append(runtime)
         outcome = await runtime.call("charge", {"url": url}, actor="ann", call_id="order-1")
     assert (outcome.status, len(made), len(asked)) == (Status.UNKNOWN, 1, int(on_the_wire))

@@ -6,7 +6,8 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,25 +20,46 @@ from tests.killing import Later, Points
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 EVERY = 1 if os.environ.get("TORTURE") else 9
+ON_SERVER = EVERY if os.environ.get("TORTURE") else 60
+"""The same on PostgreSQL, where every place is a database that has to be made."""
 ROUNDS = 20 if os.environ.get("TORTURE") else 3
 DONE = {"a": ("3", "3"), "b": ("2", "2"), "c": ("4", "2")}
 """What the set leaves: each title, and a version that has grown by one for each change."""
 OTHER = tuple(Change("title", {"id": change.arguments["id"], "title": "other"}) for change in SET)
 
 
-@pytest.fixture
-def new_place(tmp_path: Path) -> Callable[..., Place]:
-    made: list[Place] = []
+class Places:
+    """Makes places for attacks: files in a folder of their own, or a database of their own."""
 
-    def make(point: str = "", nth: int = 0) -> Place:
-        folder = tmp_path / str(len(made))
+    def __init__(self, folder: Path, new_url: Callable[[], str] | None) -> None:
+        self._folder, self._new_url, self._made = folder, new_url, 0
+        self.every = EVERY if new_url is None else ON_SERVER
+
+    def __call__(self, point: str = "", nth: int = 0) -> Place:
+        self._made += 1
+        folder = self._folder / str(self._made)
         folder.mkdir()
-        url = f"sqlite:///{folder}"
-        made.append(Place(f"{url}/ledger.db", f"{url}/shelf.db", str(folder), point, nth))
-        asyncio.run(fill(made[-1]))
-        return made[-1]
+        ledger, shelf = f"sqlite:///{folder}/ledger.db", f"sqlite:///{folder}/shelf.db"
+        if self._new_url is not None:
+            ledger = shelf = self._new_url()
+        place = Place(ledger, shelf, str(folder), point, nth)
+        asyncio.run(fill(place))
+        return place
 
-    return make
+    def some_of(self, points: list[tuple[str, int]], fewer: int = 1) -> list[tuple[str, int]]:
+        """Every so many of them, from the middle of the first stretch on."""
+        every = fewer * self.every
+        return points[every // 2 :: every]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Places]:
+    if request.param == "sqlite":
+        yield Places(tmp_path, None)
+        return
+    new_database: Callable[[], AbstractContextManager[str]] = request.getfixturevalue("new_database")
+    with ExitStack() as stack:
+        yield Places(tmp_path, lambda: stack.enter_context(new_database()))
 
 
 def points_of_a_set(place: Place) -> list[tuple[str, int]]:
@@ -57,21 +79,21 @@ def kill_in_the_middle(place: Place) -> bool:
     return child.exitcode != 0
 
 
-def test_killed_at_every_point_and_run_again_each_change_is_made_once(new_place: Callable[..., Place]) -> None:
+def test_killed_at_every_point_and_run_again_each_change_is_made_once(new_place: Places) -> None:
     points = points_of_a_set(new_place())
     killed = 0
-    for point, nth in points[::EVERY]:
+    for point, nth in new_place.some_of(points):
         place = new_place(point, nth)
         planned = asyncio.run(plan(place))
         killed += kill_in_the_middle(place)
         assert asyncio.run(apply(place, planned, clock=Later())) == ["ok"] * 4, place
         assert asyncio.run(found(place)) == DONE, place
-    assert killed >= len(points[::EVERY]) - 2
+    assert killed >= len(new_place.some_of(points)) - 2
 
 
-def test_what_a_person_moved_while_it_was_down_is_not_written_over(new_place: Callable[..., Place]) -> None:
+def test_what_a_person_moved_while_it_was_down_is_not_written_over(new_place: Places) -> None:
     points = points_of_a_set(new_place())
-    for point, nth in points[:: 3 * EVERY]:
+    for point, nth in new_place.some_of(points, 3):
         place = new_place(point, nth)
         planned = asyncio.run(plan(place))
         kill_in_the_middle(place)
@@ -96,8 +118,12 @@ async def write_by_hand(place: Place, key: str) -> None:
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["the same set", "another set of that name"])
-@pytest.mark.parametrize("round_", range(ROUNDS))
-def test_two_appliers_at_once(new_place: Callable[..., Place], round_: int, same: bool) -> None:
+@pytest.mark.parametrize(
+    ("new_place", "round_"),
+    [("sqlite", n) for n in range(ROUNDS)] + [("postgres", n) for n in range(0, ROUNDS, 3)],
+    indirect=["new_place"],
+)
+def test_two_appliers_at_once(new_place: Places, round_: int, same: bool) -> None:
     place, barrier = new_place(), FORKED.Barrier(2)
     sets = [asyncio.run(plan(place)), asyncio.run(plan(place, SET if same else OTHER))]
     answers = [Path(place.folder, f"answers{n}") for n in range(2)]

@@ -12,7 +12,8 @@ from interlock.config import Settings
 from interlock.engine.heart import Beat, Heart
 from interlock.errors import ConfigError, InvalidInput, Locked, NotFound
 from interlock.policy import parse_policy
-from interlock.ports import Query
+from interlock.ports import Query, SystemClock
+from interlock.stores import open_store
 from interlock.testing import ManualClock
 from tests.conftest import expect
 from tests.test_changes import OPEN, Shelf, WholeShelf, error, retitle, running
@@ -113,6 +114,25 @@ async def test_a_key_rests_after_a_change_except_for_the_run_that_made_it(durabl
         assert error(await title("4", "r2")) == "cooldown"  # a person's change rests, too
         clock.advance(7 * A_DAY_S + 1)
         assert (await title("3", "r2")).ok
+
+
+class Ahead(SystemClock):
+    """The clock of another machine."""
+
+    def now_us(self) -> int:
+        """Eight days on."""
+        return super().now_us() + int(8 * A_DAY_S * 1e6)
+
+
+async def test_a_key_rests_by_the_clock_of_the_store(durable_url: str) -> None:
+    tools, policy = [retitle(Shelf(a={"title": "0"}), [])], parse_policy(OPEN + REST)
+    async with (
+        Runtime.open(durable_url, policy=policy, tools=tools) as here,
+        Runtime.open(open_store(durable_url), policy=policy, tools=tools, clock=Ahead()) as there,
+    ):
+        assert (await here.call("title", {"id": "a", "title": "1"}, actor="ann", run="r1")).ok
+        early = await there.call("title", {"id": "a", "title": "2"}, actor="ann", run="r2")
+        assert (early.status, error(early)) == (Status.DENIED, "cooldown")
 
 
 async def test_what_was_held_and_not_changed_does_not_rest() -> None:

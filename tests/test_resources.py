@@ -8,7 +8,7 @@ import json
 import socket
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -82,11 +82,44 @@ async def test_a_write_to_a_file_that_is_gone_is_not_acknowledged(tmp_path: Path
             await shelf.write("a", {"n": 2})
     async with running(put) as runtime:
         outcome = await runtime.call("put", {"key": "a"}, actor="ann", call_id="1")
-        assert (outcome.status, expect(outcome.problem).reason) == (Status.FAILED, "nothing_landed")
+        assert outcome.status is Status.FAILED
+        assert "was removed or replaced while it was open" in expect(outcome.problem).message
     if by == "moved":
         other.rename(file)
         await shelf.write("a", {"n": 2})
         assert await shelf.get("a") == {"n": 2}
+    await shelf.close()
+
+
+Reads = Callable[[Documents], Awaitable[Any]]
+READS: list[Reads] = [
+    lambda shelf: shelf.read_state("a"),
+    lambda shelf: shelf.read_many(["a"]),
+    lambda shelf: shelf.page(),
+    lambda shelf: shelf.find("kind", ["x"]),
+    lambda shelf: shelf.count(),
+    lambda shelf: shelf.snapshot(),
+]
+
+
+@pytest.mark.parametrize("by", ["moved", "replaced"])
+async def test_nothing_is_read_from_a_file_that_is_not_there_any_more(tmp_path: Path, by: str) -> None:
+    file, other = tmp_path / "shelf.db", tmp_path / "other.db"
+    shelf = Documents(f"sqlite:///{file}", "shelf", indexed=["kind"])
+    await shelf.write("a", {"kind": "x"})
+    if by == "moved":
+        file.rename(other)
+    else:
+        newer = Documents(f"sqlite:///{other}", "shelf")
+        await newer.write("a", {"kind": "y"})
+        await newer.close()
+        other.replace(file)
+    for read in READS:
+        with pytest.raises(StoreError, match="was removed or replaced while it was open"):
+            await read(shelf)
+    if by == "moved":
+        other.rename(file)
+        assert await shelf.get("a") == {"kind": "x"}
     await shelf.close()
 
 

@@ -8,17 +8,18 @@ import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import psycopg
 import pytest
 
 from interlock import Runtime, Status, Tool, tool
+from interlock.audit import verify
 from interlock.config import Settings
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from tests.test_changes import OPEN, error
+from tests.test_changes import OPEN, Shelf, error
 
 # What the store itself waits for others: longer than any test, so that it is the call that ends the wait.
 PATIENT = Settings(busy_s=600.0)
@@ -185,6 +186,79 @@ async def test_whoever_gives_up_during_an_effect_is_heard_when_it_is_over_though
         again = await runtime.call("pay", {"order": "1"}, **CALL)  # behind the record, which has stayed in line
         assert (again.status, again.value, made) == (Status.OK, "paid", ["1"])
         assert [kind for kind, _status in await landed(runtime)][:2] == ["intent", "call"]
+
+
+class HangsAt:
+    """The store hangs from a fault point on, at which the caller gives up."""
+
+    def __init__(self, hang: Hang, point: str) -> None:
+        self.call: asyncio.Task[Any] | None = None
+        self.stack = ExitStack()
+        self._hang, self._point = hang, point
+
+    def at(self, point: str) -> None:
+        if self._point == point:
+            self._point = ""
+            self.stack.enter_context(self._hang())
+            assert self.call is not None
+            asyncio.get_running_loop().call_soon(self.call.cancel)
+
+
+async def test_whoever_gives_up_between_the_intent_and_the_effect_is_heard_and_nothing_is_made(
+    durable_url: str, hang: Hang
+) -> None:
+    made, moved = list[str](), list[str]()
+
+    class Moves(Shelf):
+        async def read_state(self, key: str) -> Any:
+            moved.append(key)
+            return {"title": "old", "reads": len(moved)}  # another one under the lease than when it was planned
+
+    @tool(effect="write", key="{id}", resource=Moves(), timeout_s=40, deadline_s=40)
+    async def title(id: str) -> str:
+        made.append(id)
+        return "titled"
+
+    faults, arguments = HangsAt(hang, "write.replan"), {"id": "a"}
+    runtime = Runtime.open(durable_url, policy=parse_policy(OPEN), tools=[title], settings=PATIENT, faults=faults)
+    async with runtime:
+        faults.call = asyncio.create_task(runtime.call("title", arguments, **CALL))
+        with faults.stack, ends_within(12), pytest.raises(asyncio.CancelledError):
+            await faults.call
+        assert made == []
+        again = await runtime.call("title", arguments, **CALL)
+        assert (again.status, made) == (Status.OK, ["a"])
+        assert (await verify(runtime.store)).problems == ()
+        ends = [status for kind, status in await landed(runtime) if kind == "call"]
+        assert ends == ["failed", "ok"], "that it was given up is in the ledger"
+        assert await runtime.operations.recover() == ()
+
+
+async def test_whoever_gives_up_while_a_resource_is_looked_at_under_the_claim_is_heard_at_once() -> None:
+    made, looks, looking, never = list[str](), list[str](), asyncio.Event(), asyncio.Event()
+
+    class Hangs(Shelf):
+        async def read_state(self, key: str) -> Any:
+            looks.append(key)
+            if len(looks) == 2:
+                looking.set()
+                await never.wait()
+            return {"title": "old"}
+
+    @tool(effect="write", key="{id}", resource=Hangs(), timeout_s=40, deadline_s=40)
+    async def title(id: str) -> str:
+        made.append(id)
+        return "titled"
+
+    async with opened("memory://", title) as runtime:
+        call = asyncio.create_task(runtime.call("title", {"id": "a"}, **CALL))
+        await looking.wait()
+        call.cancel()
+        with ends_within(12), pytest.raises(asyncio.CancelledError):
+            await call
+        assert made == []
+        assert (await runtime.call("title", {"id": "a"}, **CALL)).ok
+        assert made == ["a"]
 
 
 async def test_whoever_gives_up_a_read_while_the_store_hangs_is_heard(durable_url: str, hang: Hang) -> None:

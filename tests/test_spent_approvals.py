@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,6 +13,7 @@ from interlock.audit import verify
 from interlock.ports import Query
 from interlock.state import TicketState
 from tests.conftest import expect
+from tests.test_forged_tables import Edit, edit  # noqa: F401 - a fixture
 
 POLICY: dict[str, Any] = {
     "version": 1,
@@ -65,10 +64,10 @@ async def spent_records(runtime: Runtime) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize("point", ["perform.begin", "perform.begun", "record.end"])
 @pytest.mark.parametrize("ends", ["cancelled", "killed"])
 async def test_a_read_that_never_ends_has_spent_its_approval_in_the_ledger_too(
-    tmp_path: Path, point: str, ends: str
+    durable_url: str, point: str, ends: str
 ) -> None:
     faults = At()
-    async with Runtime.open(f"sqlite:///{tmp_path}/i.db", policy=POLICY, tools=[look], faults=faults) as runtime:
+    async with Runtime.open(durable_url, policy=POLICY, tools=[look], faults=faults) as runtime:
         ticket = await approved(runtime)
         task = asyncio.ensure_future(runtime.operations.resume(ticket))
         faults.point, faults.cancels = point, task if ends == "cancelled" else None
@@ -82,8 +81,8 @@ async def test_a_read_that_never_ends_has_spent_its_approval_in_the_ledger_too(
         assert report.problems == ()
 
 
-async def test_reads_that_are_given_up_at_any_moment_leave_an_intact_ledger(tmp_path: Path) -> None:
-    async with Runtime.open(f"sqlite:///{tmp_path}/i.db", policy=POLICY, tools=[look]) as runtime:
+async def test_reads_that_are_given_up_at_any_moment_leave_an_intact_ledger(durable_url: str) -> None:
+    async with Runtime.open(durable_url, policy=POLICY, tools=[look]) as runtime:
         for number in range(24):
             ticket = await approved(runtime, number)
             try:
@@ -93,8 +92,8 @@ async def test_reads_that_are_given_up_at_any_moment_leave_an_intact_ledger(tmp_
         assert (await verify(runtime.store)).problems == ()
 
 
-async def test_a_read_spends_its_approval_once(tmp_path: Path) -> None:
-    async with Runtime.open(f"sqlite:///{tmp_path}/i.db", policy=POLICY, tools=[look]) as runtime:
+async def test_a_read_spends_its_approval_once(durable_url: str) -> None:
+    async with Runtime.open(durable_url, policy=POLICY, tools=[look]) as runtime:
         ticket = await approved(runtime)
         assert (await runtime.operations.resume(ticket)).status is Status.OK
         assert await spent_records(runtime) == [("ticket", "c1", "look")]
@@ -102,16 +101,14 @@ async def test_a_read_spends_its_approval_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("resumed", [True, False])
-async def test_a_row_that_says_otherwise_is_found(tmp_path: Path, resumed: bool) -> None:
-    async with Runtime.open(f"sqlite:///{tmp_path}/i.db", policy=POLICY, tools=[look]) as runtime:
+async def test_a_row_that_says_otherwise_is_found(durable_url: str, edit: Edit, resumed: bool) -> None:  # noqa: F811
+    async with Runtime.open(durable_url, policy=POLICY, tools=[look]) as runtime:
         ticket = await approved(runtime)
         if resumed:
             await runtime.operations.resume(ticket)
         row = expect(await runtime.store.ticket(ticket))
         forged = TicketState.APPROVED if resumed else TicketState.SPENT
-        with sqlite3.connect(tmp_path / "i.db") as database:
-            body = msgspec.json.encode(msgspec.structs.replace(row, state=forged)).decode()
-            database.execute("update tickets set body = ?, state = ? where id = ?", (body, forged.value, ticket))
-        database.close()
+        body = msgspec.json.encode(msgspec.structs.replace(row, state=forged)).decode()
+        edit("UPDATE tickets SET body = ?, state = ? WHERE id = ?", (body, forged.value, ticket))
         (problem,) = (await verify(runtime.store)).problems
         assert ticket in problem

@@ -37,6 +37,29 @@ async def test_whoever_cancels_waits_for_the_end_however_often() -> None:
     assert (result, ended, str(interrupt)) == ("result", ["ended"], "again")
 
 
+async def test_it_is_told_of_each_cancellation_and_may_end_sooner() -> None:
+    begun, give_up, told = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def work() -> str:
+        begun.set()
+        await give_up.wait()
+        return "given up"
+
+    def tell() -> None:
+        told.append("told")
+        if len(told) == 2:
+            give_up.set()
+
+    waiting = asyncio.create_task(run_uninterrupted(work(), tell))
+    await begun.wait()
+    waiting.cancel()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    waiting.cancel()
+    result, interrupt = await waiting
+    assert (result, type(interrupt), len(told)) == ("given up", asyncio.CancelledError, 2)
+
+
 async def test_a_cancellation_in_the_very_pass_in_which_it_ends_is_told_with_the_result() -> None:
     async def work() -> str:
         waiting.cancel()

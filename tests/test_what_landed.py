@@ -35,7 +35,7 @@ from interlock.tools import RetryRule  # noqa: E402
 from interlock.tools.egress import Egress, raise_for_status  # noqa: E402
 from interlock.tools.wire import Sending  # noqa: E402
 from interlock.values import Effect, Outcome, Versioned  # noqa: E402
-from tests.conftest import expect  # noqa: E402
+from tests.conftest import expect, on_stores  # noqa: E402
 from tests.test_changes import OPEN, Shelf, running  # noqa: E402
 
 QUICK = RetryRule(max_attempts=4, base_s=0.001, cap_s=0.002)
@@ -91,9 +91,9 @@ def _said(status: int, value: Any = None, **headers: str) -> bytes:
     return f"HTTP/1.1 {status} So\r\n{named}connection: close\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
 
 
-async def twice(*tools: Tool, name: str, arguments: dict[str, Any]) -> tuple[Outcome, Outcome]:
+async def twice(*tools: Tool, name: str, arguments: dict[str, Any], url: str = "memory://") -> tuple[Outcome, Outcome]:
     """The outcomes of one call that is asked for again."""
-    async with running(*tools) as runtime:
+    async with running(*tools, url=url) as runtime:
         first = await runtime.call(name, arguments, actor="ann", call_id="order-1")
         return first, await runtime.call(name, arguments, actor="ann", call_id="order-1")
 
@@ -160,8 +160,12 @@ async def test_a_refusal_of_everything_that_was_sent_has_changed_nothing(ask: As
     assert (first.status, again.status, len(asked)) == (ends, ends, 2)
 
 
-@pytest.mark.parametrize("where", ["http://10.1.2.3/receipt", "/answers/404", "ftp://x/y"])
-async def test_a_request_that_was_answered_with_a_redirect_may_have_landed(where: str) -> None:
+@pytest.mark.parametrize(
+    ("store_url", "where"),
+    on_stores(["http://10.1.2.3/receipt", "/answers/404", "ftp://x/y"], "/answers/404"),
+    indirect=["store_url"],
+)
+async def test_a_request_that_was_answered_with_a_redirect_may_have_landed(where: str, store_url: str) -> None:
     site = Site()
 
     @tool(effect="send", egress=LOCAL, retry=QUICK)
@@ -171,7 +175,7 @@ async def test_a_request_that_was_answered_with_a_redirect_may_have_landed(where
         return "paid"
 
     async with site.open() as url:
-        first, again = await twice(pay, name="pay", arguments={"path": f"/to{where}"})
+        first, again = await twice(pay, name="pay", arguments={"path": f"/to{where}"}, url=store_url)
     assert (first.status, again.status, len(site.made)) == (Status.UNKNOWN, Status.UNKNOWN, 1)
 
 
@@ -204,9 +208,11 @@ async def reported() -> Any:
     return {"success": False}
 
 
-@pytest.mark.parametrize("end", [conflict, not_found, reported])
+@pytest.mark.parametrize(
+    ("store_url", "end"), on_stores([conflict, not_found, reported], not_found), indirect=["store_url"]
+)
 async def test_whatever_a_call_ends_with_what_a_call_of_it_has_sent_may_have_landed(
-    end: Callable[[], Awaitable[Any]],
+    end: Callable[[], Awaitable[Any]], store_url: str
 ) -> None:
     sent: list[str] = []
     runtimes: list[Runtime] = []
@@ -221,7 +227,7 @@ async def test_whatever_a_call_ends_with_what_a_call_of_it_has_sent_may_have_lan
         assert (await runtimes[0].call("post", {}, actor="ann")).ok
         return await end()
 
-    async with running(post, charge) as runtime:
+    async with running(post, charge, url=store_url) as runtime:
         runtimes.append(runtime)
         first = await runtime.call("charge", {}, actor="ann", call_id="order-1")
         again = await runtime.call("charge", {}, actor="ann", call_id="order-1")
@@ -242,7 +248,7 @@ async def test_what_is_refused_for_good_is_not_tried_again_where_a_lost_answer_w
     assert (first.status, len(first.attempts), site.made) == (Status.UNKNOWN, 1, ["/pay"])
 
 
-async def test_a_probe_says_that_nothing_landed_after_all() -> None:
+async def test_a_probe_says_that_nothing_landed_after_all(store_url: str) -> None:
     site = Site()
 
     async def absent(_arguments: Any, _context: Context) -> bool:
@@ -254,7 +260,7 @@ async def test_a_probe_says_that_nothing_landed_after_all() -> None:
         raise InvalidInput("no")
 
     async with site.open() as url:
-        first, _ = await twice(pay, name="pay", arguments={"url": url})
+        first, _ = await twice(pay, name="pay", arguments={"url": url}, url=store_url)
     assert (first.status, expect(first.problem).reason) == (Status.FAILED, "invalid_input")
 
 
@@ -296,12 +302,14 @@ def paying(left: Left) -> Tool:
     return paid
 
 
-@pytest.mark.parametrize("ask", WAYS)
-async def test_a_task_of_an_attempt_that_changed_nothing_does_not_pay_beside_the_next_one(ask: Ask) -> None:
+@pytest.mark.parametrize(("store_url", "ask"), on_stores(WAYS, over_client), indirect=["store_url"])
+async def test_a_task_of_an_attempt_that_changed_nothing_does_not_pay_beside_the_next_one(
+    ask: Ask, store_url: str
+) -> None:
     site = Site()
     async with site.open() as url:
         left = Left(lambda: ask(url, "/pay", "POST"))
-        async with running(paying(left)) as runtime:
+        async with running(paying(left), url=store_url) as runtime:
             outcome = await runtime.call("pay", {}, actor="ann", call_id="order-1")
     assert (outcome.status, len(outcome.attempts), site.made) == (Status.OK, 2, ["/pay"])
     assert "the attempt that started the task" in str(left.tasks[0].exception())
@@ -369,7 +377,7 @@ async def test_a_call_that_such_a_task_makes_is_not_made_and_says_why() -> None:
     assert "has changed nothing, so this one is not made" in refused.problem.message
 
 
-async def test_a_call_that_is_on_its_way_when_the_attempt_ends_leaves_it_in_doubt() -> None:
+async def test_a_call_that_is_on_its_way_when_the_attempt_ends_leaves_it_in_doubt(store_url: str) -> None:
     begun, go, calls = asyncio.Event(), asyncio.Event(), list[asyncio.Task[Outcome]]()
 
     @tool(effect="send", repeatable=True)
@@ -384,7 +392,7 @@ async def test_a_call_that_is_on_its_way_when_the_attempt_ends_leaves_it_in_doub
         await begun.wait()
         raise NothingLanded("the bell is not answered")
 
-    async with running(pay, post) as runtime:
+    async with running(pay, post, url=store_url) as runtime:
         outcome = await runtime.call("pay", {}, actor="ann", call_id="order-1")
         go.set()
         assert (await calls[0]).ok
@@ -405,8 +413,12 @@ async def test_a_call_that_was_on_its_way_and_changed_nothing_leaves_no_doubt() 
         assert (await runtime.call("pay", {}, actor="ann", call_id="order-1")).status is Status.FAILED
 
 
-@pytest.mark.parametrize("point", ["perform.halts", "write.look_after"])
-async def test_what_a_thread_sends_before_the_next_attempt_leaves_the_call_in_doubt(point: str) -> None:
+@pytest.mark.parametrize(
+    ("store_url", "point"),
+    on_stores(["perform.halts", "write.look_after"], "perform.halts"),
+    indirect=["store_url"],
+)
+async def test_what_a_thread_sends_before_the_next_attempt_leaves_the_call_in_doubt(point: str, store_url: str) -> None:
     tries: list[str] = []
 
     class Sends:
@@ -425,7 +437,7 @@ async def test_what_a_thread_sends_before_the_next_attempt_leaves_the_call_in_do
         tries.append("x")
         raise NothingLanded("the bell is not answered")
 
-    async with running(pay, faults=Sends()) as runtime:
+    async with running(pay, url=store_url, faults=Sends()) as runtime:
         outcome = await runtime.call("pay", {"id": "a"}, actor="ann", call_id="order-1")
     assert (outcome.status, len(tries)) == (Status.UNKNOWN, 1)
 
@@ -502,12 +514,14 @@ async def two_writes(tmp_path: Path) -> AsyncIterator[tuple[Tool, Documents, lis
     await docs.close()
 
 
-async def test_a_document_that_was_written_is_not_taken_for_nothing_when_the_next_one_conflicts(tmp_path: Path) -> None:
+async def test_a_document_that_was_written_is_not_taken_for_nothing_when_the_next_one_conflicts(
+    tmp_path: Path, store_url: str
+) -> None:
     async with two_writes(tmp_path) as (book, docs, between):
         await docs.write("a", {"done": False})
         with sqlite3.connect(tmp_path / "docs.db", isolation_level=None) as others:
             between.append(lambda: others.execute("UPDATE documents_docs SET version = 7 WHERE key = 'a'"))
-            first, again = await twice(book, name="book", arguments={"id": "a"})
+            first, again = await twice(book, name="book", arguments={"id": "a"}, url=store_url)
         others.close()
         assert (first.status, again.status) == (Status.UNKNOWN, Status.UNKNOWN)
         assert await docs.get("log") == {"entries": ["a"]}
@@ -549,7 +563,7 @@ async def test_a_first_write_that_conflicts_has_changed_nothing_whatever_others_
     await docs.close()
 
 
-async def test_a_first_request_that_meets_another_version_has_changed_nothing() -> None:
+async def test_a_first_request_that_meets_another_version_has_changed_nothing(store_url: str) -> None:
     site = Site()
     async with site.open() as url, httpx.AsyncClient() as bare:
         books = HttpDocuments(bare, url, "books")
@@ -561,7 +575,7 @@ async def test_a_first_request_that_meets_another_version_has_changed_nothing() 
             return True
 
         await books.write("a", "old")
-        first, again = await twice(retitle, name="retitle", arguments={"id": "a"})
+        first, again = await twice(retitle, name="retitle", arguments={"id": "a"}, url=store_url)
     assert (first.status, expect(first.problem).reason, again.status) == (Status.FAILED, "conflict", Status.FAILED)
     assert site.items["/a"] == ("by somebody else", 3)
 
@@ -577,10 +591,10 @@ class Versions(Shelf):
 SAID: list[Exception | None] = [NothingLanded("down"), InvalidInput("no"), NotFound("none"), None]
 
 
-@pytest.mark.parametrize("shelf", [Shelf, Versions])
+@pytest.mark.parametrize(("store_url", "shelf"), on_stores([Shelf, Versions], Versions), indirect=["store_url"])
 @pytest.mark.parametrize("said", SAID)
 async def test_a_resource_that_shows_a_change_is_believed_before_the_tool(
-    shelf: type[Shelf], said: Exception | None
+    shelf: type[Shelf], said: Exception | None, store_url: str
 ) -> None:
     shown = shelf(a={"n": 1})
 
@@ -591,7 +605,7 @@ async def test_a_resource_that_shows_a_change_is_believed_before_the_tool(
             raise said
         return {"success": False}
 
-    first, again = await twice(change, name="change", arguments={"id": "a"})
+    first, again = await twice(change, name="change", arguments={"id": "a"}, url=store_url)
     assert (first.status, again.status, shown.items["a"]["n"]) == (Status.UNKNOWN, Status.UNKNOWN, 2)
     assert "what it was to change has changed meanwhile" in expect(first.problem).message
 
@@ -643,7 +657,9 @@ async def test_a_conflict_with_many_parts_of_a_whole_resource_is_in_doubt() -> N
 # One idempotency key for each request
 
 
-async def test_every_document_of_a_call_has_an_idempotency_key_of_its_own_in_every_attempt_the_same() -> None:
+async def test_every_document_of_a_call_has_an_idempotency_key_of_its_own_in_every_attempt_the_same(
+    store_url: str,
+) -> None:
     site, lost = Site(), [Unavailable("its answer was lost")]
     async with site.open() as url, httpx.AsyncClient() as bare:
         books = HttpDocuments(HttpClient(bare, keyed=True), url, "books")
@@ -665,7 +681,7 @@ async def test_every_document_of_a_call_has_an_idempotency_key_of_its_own_in_eve
                 raise lost.pop()
             return True
 
-        first, _ = await twice(move, name="move", arguments={})
+        first, _ = await twice(move, name="move", arguments={}, url=store_url)
     assert (first.status, first.deviates, len(first.attempts)) == (Status.OK, (), 2)
     assert (site.made, len(site.keys)) == (["/a"] * 3 + ["/b"] * 3, 6)
     assert {path: value for path, (value, _) in site.items.items()} == {"/a": {"is": "a"}, "/b": {"is": "b"}}
@@ -698,7 +714,7 @@ async def test_what_a_tool_asks_again_because_no_answer_came_has_the_key_that_it
 
 
 @pytest.mark.parametrize("effect", ["read", "send"])
-async def test_a_halt_that_another_process_has_just_made_stops_the_next_attempt(effect: str, tmp_path: Path) -> None:
+async def test_a_halt_that_another_process_has_just_made_stops_the_next_attempt(effect: str, durable_url: str) -> None:
     made: list[str] = []
     others: list[Runtime] = []
 
@@ -709,8 +725,7 @@ async def test_a_halt_that_another_process_has_just_made_stops_the_next_attempt(
             await others[0].operations.halt("tool:pay", reason="stop")
         raise NothingLanded("refused")
 
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
-    async with running(pay, url=url) as runtime, running(pay, url=url) as other:
+    async with running(pay, url=durable_url) as runtime, running(pay, url=durable_url) as other:
         others.append(other)
         outcome = await runtime.call("pay", {}, actor="ann", call_id="order-1")
     assert (outcome.status, expect(outcome.problem).reason, len(made)) == (Status.FAILED, "halted", 1)

@@ -205,7 +205,7 @@ async def test_stores_that_write_the_same_lane_by_turns_keep_one_chain(tmp_path:
 
 
 async def test_what_ends_or_renews_a_claim_writes_no_index_of_turns_and_runs(tmp_path: Path) -> None:
-    store = open_store(f"sqlite:///{tmp_path / 'x.db'}")
+    store = open_store(f"sqlite:///{tmp_path / 'x.db'}", own_clock=False)
     await store.commit(batch(entry(1), OpenClaim("n", "r", 1, "h", "c", "t", ("r/a",), 100, "turn", "run")))
     with traced(store) as seen:
         await store.commit(batch(entry(2), RenewClaim("n", "h", 900, restated=True)))

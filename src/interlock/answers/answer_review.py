@@ -85,7 +85,7 @@ async def decide_answer(writer: LedgerWriter, name: str, state: TicketState, rea
     if ticket is None or ticket.kind is not TicketKind.ANSWER or ticket.turn is None:
         raise NotAllowed(f"there is no answer that waits under ticket {name!r}; see interlock review list")
     await refuse_forged(writer.store, ticket)
-    voice = voice_of(ticket, writer.by, writer.clock.now_us())
+    voice = voice_of(ticket, writer.by, await writer.store_time_us())
     if text and ticket.terms.quorum > 1:
         raise NotAllowed(
             "where several have to approve, the draft is released as it is, or denied: nobody else saw a text"

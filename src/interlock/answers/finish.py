@@ -18,7 +18,7 @@ from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
 from interlock.models import Usage
 from interlock.operations.ledger_writer import LedgerWriter, store_digest
-from interlock.review import ticket_digest
+from interlock.review import stamp, ticket_digest
 from interlock.state import Ticket, TicketKind, TicketState
 from interlock.tools.long_texts import leave_loop, size_of
 from interlock.tools.redaction import Redactor
@@ -58,7 +58,7 @@ async def finish_turn(
     opened = ""
     # Before the record: the answer names the ticket, and both land in one commit.
     if result.action is Action.HUMAN_REVIEW and ending.agent.enforcement == "enforce":
-        ticket = _ticket(writer, ctx, ending, result.reason)
+        ticket = stamp(_ticket(writer, ctx, ending, result.reason), await writer.store_time_us())
         asks = (AskPerson(ticket),)
         result = msgspec.structs.replace(result, ticket=ticket.id, answer=_escalation(ending, history, ticket.id))
         opened = ticket_digest(ticket, partial(store_digest, writer.store))

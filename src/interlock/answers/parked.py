@@ -69,5 +69,5 @@ async def _tickets(ctx: EngineContext, history: History, *states: TicketState) -
     """Those in one of these states, each once: a call that was proposed again waits under the same ticket."""
     names = dict.fromkeys(c.ticket for c in history.calls if c.status is Status.PARKED and c.ticket is not None)
     found = [await ctx.store.ticket(name) for name in names]
-    now_us = ctx.clock.now_us()
+    now_us = await ctx.store.now_us(ctx.clock.now_us())
     return [ticket for ticket in found if ticket is not None and state_of(ticket, now_us) in states]

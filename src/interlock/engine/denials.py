@@ -8,7 +8,7 @@ from interlock.engine.admit import deny
 from interlock.engine.context import Ended, EngineContext, refuse
 from interlock.errors import StoreError
 from interlock.reasons import Reason
-from interlock.review import denial_message
+from interlock.review import denial_message, stamp
 from interlock.state import Ticket, TicketState
 from interlock.values import Call, Status
 
@@ -23,13 +23,14 @@ async def hear_denial(ctx: EngineContext, parked: Ended) -> Ended:
     try:
         ctx.at("prepare.denied")
         denied = await ctx.store.tickets(TicketState.DENIED)
+        now_us = await ctx.store.now_us(ctx.clock.now_us())
     except StoreError as error:
         reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
         return msgspec.structs.replace(parked, reading=reading, asks=None, ticket=None)
     repeatable = parked.tool is not None and parked.tool.repeatable
     same = [ticket for ticket in denied if _asks_the_same(ticket, asks, parked.call, repeatable=repeatable)]
     if not same:
-        return parked
+        return msgspec.structs.replace(parked, asks=stamp(asks, now_us))
     message = f"{denial_message(same[-1])}; {_way_on(parked.call)}"
     version = "" if parked.verdict is None else parked.verdict.policy_version
     return msgspec.structs.replace(

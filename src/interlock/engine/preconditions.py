@@ -47,12 +47,15 @@ async def _cooldown_verdict(ctx: EngineContext, admitted: Admitted, plan: Plan) 
         return None
     # Of keys that the plan would change; of all of them where nothing can say.
     touched = plan.keys if plan.after is None else touched_keys(plan.keys, plan.before, plan.after)
-    since_us = ctx.clock.now_us() - int(max(cooldown.window_s for cooldown in cooldowns) * 1e6)
+    ctx.at("preconditions.time")
+    # By the clock by which the store has noted when keys were changed.
+    now_us = await ctx.store.now_us(ctx.clock.now_us())
+    since_us = now_us - int(max(cooldown.window_s for cooldown in cooldowns) * 1e6)
     for last in await _last_changes(ctx, touched, since_us):
         if last.run and last.run == (call.run or call.turn):
             continue
         for cooldown in cooldowns:
-            if (ctx.clock.now_us() - last.at_us) / 1e6 < cooldown.window_s:
+            if (now_us - last.at_us) / 1e6 < cooldown.window_s:
                 return deny(cooldown.id, _why(cooldown, last), rules.version)
     return None
 

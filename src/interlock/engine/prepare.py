@@ -20,7 +20,7 @@ from interlock.policy.decide import risk_by_rules
 from interlock.reasons import Reason
 from interlock.resilience import Expired
 from interlock.review import approval_fault, open_ticket, rejection_reason
-from interlock.state import ClaimState, Ticket, TicketState, overlapping
+from interlock.state import ClaimState, Ticket, TicketState, overlapping, state_of
 from interlock.tools import Reading
 from interlock.values import Decision, Json, Mode, Plan, Status, TurnView, Verdict
 
@@ -98,7 +98,11 @@ async def _ticket_of(ctx: EngineContext, admitted: Admitted) -> Ticket | Ended |
             denied = await denied_elsewhere(ctx, admitted.facts.call, ticket, repeatable=repeatable)
             if denied is not None:
                 return _end_unplanned(admitted, refuse(Status.DENIED, Reason.NOT_APPROVED, denied))
-        return ticket
+        if ticket is None:
+            return None
+        ctx.at("prepare.time")
+        now_us = await ctx.store.now_us(ctx.clock.now_us())
+        return msgspec.structs.replace(ticket, state=state_of(ticket, now_us))
     except StoreError as error:
         return _end_unplanned(admitted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
 
@@ -154,7 +158,7 @@ def _decide_finally(admitted: Admitted, plan: Plan) -> Verdict:
 
 def _with_ticket(ctx: EngineContext, admitted: Admitted, prepared: Prepared) -> Prepared | Ended:
     """The call with the approval that it spends, if that is good for this plan."""
-    why = rejection_reason(prepared.ticket, admitted.facts.call, prepared.plan, ctx.clock.now_us(), ctx.digest)
+    why = rejection_reason(prepared.ticket, admitted.facts.call, prepared.plan, ctx.digest)
     ticket, verdict = prepared.ticket, prepared.verdict
     asks = verdict.decision is Decision.REVIEW
     if why is None and ticket is not None and asks and ticket.terms != ctx.review.of(verdict.rule):

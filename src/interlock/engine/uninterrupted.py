@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-async def run_uninterrupted(work: Coroutine[Any, Any, T]) -> tuple[T, asyncio.CancelledError | None]:
+async def run_uninterrupted(
+    work: Coroutine[Any, Any, T], told: Callable[[], object] | None = None
+) -> tuple[T, asyncio.CancelledError | None]:
     """The result of the work, and the last cancellation of whoever waited for it, if there was one.
 
     The work has a task of its own, so that it may be cancelled by whatever it does itself, and by nobody else.
+    `told` is called at each cancellation: the work may end sooner, where it has not begun to change anything.
     """
     loop, interrupt = asyncio.get_running_loop(), None
     end = _End(loop.create_future())
@@ -23,6 +26,8 @@ async def run_uninterrupted(work: Coroutine[Any, Any, T]) -> tuple[T, asyncio.Ca
             await end.waiting
         except asyncio.CancelledError as error:
             interrupt, end.waiting = error, loop.create_future()
+            if told is not None:
+                told()
     return task.result(), interrupt
 
 

@@ -71,7 +71,7 @@ async def record_decision(
     by, withdraws = writer.by, state is TicketState.DENIED and ticket.kind is TicketKind.CHANGE
     # One's own question may be withdrawn.
     own = withdraws and is_party(ticket, writer.by)
-    voice = by if own else voice_of(ticket, by, writer.clock.now_us())
+    voice = by if own else voice_of(ticket, by, await writer.store_time_us())
     what: dict[str, Json] = {
         "ticket": name,
         "state": state.value,
@@ -260,9 +260,9 @@ def question_about(claim: Claimed) -> str:
 async def sweep(writer: LedgerWriter) -> tuple[Ticket, ...]:
     """Expire, escalate and remind of what is due; the tickets that were touched, as they are now."""
     touched = []
-    now_us = writer.clock.now_us()
     if writer.faults is not None:
         writer.faults.at("sweep.read")
+    now_us = await writer.store_time_us()
     for ticket in await writer.store.tickets(TicketState.OPEN):
         change: Transition | None = None
         if ticket.expires_us <= now_us:

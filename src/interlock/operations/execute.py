@@ -211,7 +211,7 @@ async def resume(run: Run, ctx: EngineContext, name: str, locks: tuple[Lock, ...
     if ticket.kind is not TicketKind.CHANGE or ticket.record is None:
         about = "whether an answer may leave" if ticket.kind is TicketKind.ANSWER else "whether an effect landed"
         raise NotAllowed(f"ticket {name!r} asks {about}; there is no call to resume")
-    if state_of(ticket, ctx.clock.now_us()) is TicketState.OPEN:
+    if state_of(ticket, await ctx.store.now_us(ctx.clock.now_us())) is TicketState.OPEN:
         problem = Problem(reason=Reason.NEEDS_REVIEW, message=waiting_message(ticket))
         said, waits = problem.message, Status.PARKED
         return Outcome(ticket.call, ticket.tool, waits, said=said, problem=problem, ticket=name)

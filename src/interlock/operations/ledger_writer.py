@@ -49,6 +49,10 @@ class LedgerWriter:
         if self.faults is not None:
             self.faults.at(point)
 
+    async def store_time_us(self) -> int:
+        """The time by the clock of the store, by which tickets expire and delegations end."""
+        return await self.store.now_us(self.clock.now_us())
+
     async def commit(self, entry: LedgerEntry, *transitions: Transition) -> int:
         """One record with its transitions; raises `NotAllowed` with the reason if the store refuses them."""
         now_us, payload = self.clock.now_us(), None if entry.payload is None else msgspec.json.encode(entry.payload)

@@ -14,7 +14,7 @@ from interlock.operations.approvals import question_about, settle, settle_approv
 from interlock.operations.key_states import show_moved
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
 from interlock.records import Changed, Stored
-from interlock.review import chained_record
+from interlock.review import chained_record, stamp
 from interlock.state import Claimed, ClaimState, Ticket, TicketKind, TicketState
 from interlock.tools import Tool, redactor_of
 from interlock.transitions import OpenTicket, RequireClaim, ResolveClaim, SettleTicket, Transition
@@ -252,7 +252,7 @@ async def _ask(
     ctx: EngineContext, writer: LedgerWriter, claim: Claimed, intent: _Intent, finding: _Finding
 ) -> Recovered | None:
     how = finding.how
-    ticket = _question(ctx, claim, intent, how)
+    ticket = stamp(_question(ctx, claim, intent, how), await ctx.store.now_us(ctx.clock.now_us()))
     what: dict[str, Json] = {
         "claim": claim.name,
         "state": "asked",

@@ -52,7 +52,7 @@ class Documents:
 
     async def read_state(self, key: str) -> Versioned | None:
         """A document with its version, None if there is none."""
-        row = await self._on_thread(lambda c: c.one(self._sql(sql.READ_DOCUMENT), (key,)))
+        row = await self._read(lambda c: c.one(self._sql(sql.READ_DOCUMENT), (key,)))
         return None if row is None else Versioned(msgspec.json.decode(row[0]), str(row[1]))
 
     async def read_states(self, keys: Sequence[str]) -> Found:
@@ -70,12 +70,12 @@ class Documents:
                 rows += connection.rows(self._sql(sql.SOME_DOCUMENTS, marks=some), some)
             return rows
 
-        return _read_found(await self._on_thread(work))
+        return _read_found(await self._read(work))
 
     async def page(self, prefix: str = "", *, after: str = "", limit: int = 100) -> Found:
         """The next documents whose keys begin so, in the order of their keys; `after` is the last key of a page."""
         bounds = (after, prefix, _beyond(prefix), limit)
-        return _read_found(await self._on_thread(lambda c: c.rows(self._sql(sql.PAGE_OF_DOCUMENTS), bounds)))
+        return _read_found(await self._read(lambda c: c.rows(self._sql(sql.PAGE_OF_DOCUMENTS), bounds)))
 
     async def find(self, field: str, values: Iterable[str], *, prefix: str = "") -> Found:
         """Documents whose indexed field has one of the values."""
@@ -91,11 +91,11 @@ class Documents:
                 rows += connection.rows(statement, (*some, prefix, _beyond(prefix)))
             return sorted(rows)
 
-        return _read_found(await self._on_thread(work))
+        return _read_found(await self._read(work))
 
     async def count(self, prefix: str = "") -> int:
         """How many documents there are whose keys begin so."""
-        row = await self._on_thread(lambda c: c.one(self._sql(sql.COUNT_DOCUMENTS), (prefix, _beyond(prefix))))
+        row = await self._read(lambda c: c.one(self._sql(sql.COUNT_DOCUMENTS), (prefix, _beyond(prefix))))
         return 0 if row is None else int(row[0])
 
     async def restore(self, key: str, state: Json, context: Context | None = None) -> None:
@@ -112,7 +112,7 @@ class Documents:
 
     async def versioned_snapshot(self) -> Found:
         """Every document with its version, for plans of whatever may change any of them."""
-        return _read_found(await self._on_thread(lambda c: c.rows(self._sql(sql.ALL_DOCUMENTS))))
+        return _read_found(await self._read(lambda c: c.rows(self._sql(sql.ALL_DOCUMENTS))))
 
     async def get(self, key: str) -> Json:
         """A document; `NotFound` if there is none."""
@@ -269,6 +269,17 @@ class Documents:
         filled = statement.replace("{field_of}", field_of).replace("{field}", field)
         filled = filled.replace("{marks}", ", ".join("?" for _ in marks))
         return filled.replace("{table}", f"documents_{self.name}")
+
+    async def _read(self, ask: Callable[[Connection], T]) -> T:
+        """What is read from where the documents are: a file that was removed or replaced is still open here, and what
+        stands in it is not what anybody else reads."""
+
+        def work(connection: Connection) -> T:
+            found = ask(connection)
+            self._dialect.check_place()
+            return found
+
+        return await self._on_thread(work)
 
     async def _on_thread(self, ask: Callable[[Connection], T]) -> T:
         def work() -> T:

@@ -9,6 +9,7 @@ from interlock.review.tickets import (
     open_ticket,
     parties_of,
     rejection_reason,
+    stamp,
     voice_of,
     waiting_message,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "opening_fault",
     "parties_of",
     "rejection_reason",
+    "stamp",
     "terms_of",
     "ticket_digest",
     "voice_of",

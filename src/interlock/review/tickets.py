@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from interlock.canonical import WHATEVER, canonical
 from interlock.changes import plan_difference
 from interlock.errors import NotAllowed
 from interlock.principals import is_same, kind_of, reads_like
 from interlock.review.terms import Terms
-from interlock.state import Ticket, TicketKind, TicketState, state_of
+from interlock.state import Ticket, TicketKind, TicketState
 from interlock.values import Call, Plan, Verdict
 
 Digest = Callable[[bytes], str]
@@ -36,6 +38,17 @@ def open_ticket(terms: Terms, call: Call, plan: Plan, verdict: Verdict, now_us: 
         terms=terms.of(verdict.rule),
         remind_us=terms.remind_us,
         rule=verdict.rule,
+    )
+
+
+def stamp(ticket: Ticket, now_us: int) -> Ticket:
+    """A ticket that is about to be opened, with its times by the clock of the store, which says when it has expired."""
+    later_us = now_us - ticket.created_us
+    return msgspec.structs.replace(
+        ticket,
+        created_us=now_us,
+        expires_us=ticket.expires_us + later_us,
+        escalate_us=ticket.escalate_us + later_us,
     )
 
 
@@ -105,14 +118,14 @@ def _own_question(ticket: Ticket, by: str) -> str:
     )
 
 
-def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int, digest: Digest) -> str | None:
-    """Why an approval is not good for this call; None if it is."""
+def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, digest: Digest) -> str | None:
+    """Why an approval is not good for this call; None if it is. Whether it has expired is in its state."""
     if ticket is None:
         return f"there is no ticket {call.ticket!r}"
     other = _other_call(ticket, call)
     if other is not None:
         return other
-    match state_of(ticket, now_us):
+    match ticket.state:
         case TicketState.APPROVED:
             differs = plan_difference(ticket.plan, plan.digest, since="approved")
             if differs is None and ticket.binding != binding_of(call, plan, digest):

@@ -27,7 +27,7 @@ def open_store(
 ) -> Store:
     """The store behind a URL: memory://, sqlite:///FILE or postgresql://…
 
-    Without `own_clock` a server goes by the time of whoever asks, for tests that move it. Without a `witness` it is
+    Without `own_clock` a database goes by the time of whoever asks, for tests that move it. Without a `witness` it is
     held against what the default settings name (`heads`, `anchors`), so that an older copy that was put back is
     noticed; `Witness(None)` compares and notes nothing. `payload_key` is the setting: without one, the payloads of
     SQLite are encrypted with a key of the user's.
@@ -50,7 +50,7 @@ def dialect_of(url: str, busy_s: float, *, own_clock: bool = True) -> Dialect:
     if url.startswith("sqlite:///"):
         from interlock.stores.sqlite import SqliteDialect
 
-        return SqliteDialect(url, busy_s)
+        return SqliteDialect(url, busy_s, own_clock=own_clock)
     if url.startswith(("postgresql://", "postgres://")):
         from interlock.stores.postgres import PostgresDialect
 

@@ -102,7 +102,7 @@ class Dialect(Protocol):
         ...
 
     def now_us(self, connection: Connection) -> int | None:
-        """The database's own clock; None where that is the clock of the machine that asks."""
+        """The database's own clock; None where it goes by the time of whoever asks."""
         ...
 
     def explain(self, error: Exception) -> StoreError:

@@ -35,7 +35,8 @@ class SqliteDialect:
     reads_at_once = True
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
 
-    def __init__(self, url: str, busy_s: float) -> None:
+    def __init__(self, url: str, busy_s: float, *, own_clock: bool = True) -> None:
+        self._own_clock = own_clock
         path, _, options = url.removeprefix("sqlite:///").partition("?")
         unknown = set(parse_qs(options)) - {"mode"}
         if not path or path == ":memory:" or unknown:
@@ -123,8 +124,10 @@ class SqliteDialect:
         """SQLite counts; the write lock is ours, so that nobody writes before we have."""
         return int(connection.rows("PRAGMA data_version")[0][0])
 
-    def now_us(self, connection: Connection) -> None:
-        """None of its own: a file is used by processes of one machine."""
+    def now_us(self, connection: Connection) -> int | None:
+        """That of the machine, asked for past `time.time`: a process that has moved its own time must not take another
+        one, which is alive, for dead."""
+        return time.clock_gettime_ns(time.CLOCK_REALTIME) // 1000 if self._own_clock else None
 
     def explain(self, error: Exception) -> StoreError:
         """By SQLite's own error names."""

@@ -151,7 +151,7 @@ async def _say_no(answers: Answers, call: SessionCall, ticket: Ticket, turn: Tur
     except NotAllowed as error:
         refused = str(error)
     ticket = await store.ticket(ticket.id) or ticket
-    state = state_of(ticket, answers.runtime.context.clock.now_us())
+    state = state_of(ticket, await store.now_us(answers.runtime.context.clock.now_us()))
     if state in _FINALLY_REFUSED:  # for good, so that resuming can only record the call as refused
         try:
             return await operations.resume(ticket.id)

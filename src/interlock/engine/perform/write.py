@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import msgspec
 
@@ -89,23 +90,41 @@ async def write(ctx: EngineContext, prepared: Prepared) -> Ended:
 
 
 async def _write(ctx: EngineContext, prepared: Prepared) -> Ended:
-    """Cancelled before its intent it is not made; after that it is waited for, whoever cancels."""
+    """Cancelled before its first attempt it is not made; after that it is waited for, whoever cancels."""
     begun = await begin(ctx, prepared)
     if isinstance(begun, Ended):
         return begun
     # In a task of its own: a cancelled caller must not tear the effect from its outcome.
-    ended, interrupt = await run_uninterrupted(_under_claim(ctx, begun))
+    replanning = _Replanning()
+    ended, interrupt = await run_uninterrupted(_under_claim(ctx, begun, replanning), replanning.give_up)
     return ended if interrupt is None else msgspec.structs.replace(ended, interrupt=interrupt)
 
 
-async def _under_claim(ctx: EngineContext, begun: Begun) -> Ended:
+class _Replanning:
+    """What stands between the intent and the first attempt: until that nothing is done, so whoever cancels need not
+    wait for a store or a resource that does not answer."""
+
+    __slots__ = ("given_up", "task")
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[Any] | None = None
+        self.given_up = False
+
+    def give_up(self) -> None:
+        """The caller does not want the change any more."""
+        self.given_up = True
+        if self.task is not None:
+            self.task.cancel()
+
+
+async def _under_claim(ctx: EngineContext, begun: Begun, replanning: _Replanning) -> Ended:
     """REPLAN, the effect with its heart beating, and SETTLE."""
     work, task = begun.work, asyncio.current_task()
     assert task is not None
     beat = ctx.heart.keep(begun.prepared.plan.claim, begun.holder, begun.since_s, task.cancel)
     landed = None
     try:
-        effect = await _effect(ctx, begun, beat)
+        effect = await _effect(ctx, begun, beat, replanning)
         landed = effect.landed
     except (asyncio.CancelledError, KeyboardInterrupt) as error:
         effect = _interrupted_effect(begun, error, beat)
@@ -120,14 +139,19 @@ async def _under_claim(ctx: EngineContext, begun: Begun) -> Ended:
     return _settle(effect)
 
 
-async def _effect(ctx: EngineContext, begun: Begun, beat: Beat) -> _Effect:
+async def _effect(ctx: EngineContext, begun: Begun, beat: Beat, replanning: _Replanning) -> _Effect:
     ctx.at("write.look")
+    if replanning.given_up:  # before this task had its first step
+        raise asyncio.CancelledError
+    replanning.task = asyncio.current_task()
     try:
         left_s = max(0.0, begun.work.end_s - ctx.clock.monotonic())
         step = await ctx.deadlines.within(left_s, replan(ctx, begun))
     except Expired:
         said = "its deadline passed before anything was done: the store, or what it plans by, gave no answer"
         step = Stopped(refuse(Status.FAILED, Reason.TIMEOUT, said))
+    finally:
+        replanning.task = None
     if isinstance(step, Stopped):
         if step.verdict is not None:
             prepared = msgspec.structs.replace(begun.prepared, verdict=step.verdict)
@@ -153,7 +177,8 @@ def _deviations(plan: Plan, after: tuple[Snapshot, ...]) -> tuple[str, ...]:
 
 
 def _interrupted_effect(begun: Begun, error: BaseException, beat: Beat) -> _Effect:
-    """Nobody cancels this task but a lost lease, the tool itself, or the end of the loop."""
+    """Nobody cancels this task but a lost lease, the tool itself, the end of the loop, and before the first attempt
+    whoever asked for the change."""
     reading, landed = interrupted_reading(error), None if begun.work.attempts else False
     if beat.lost:
         message = "the claim was settled by somebody else during the effect"
