@@ -125,7 +125,7 @@ async def test_a_report_says_what_was_not_made_as_planned(tmp_path: Path, monkey
     assert other
     assert all(key.startswith("exercise:") for key in other)
     out = Console(record=True, width=5_000, file=io.StringIO())
-    print_report(out, report, lambda command: command, every=True)
+    print_report(out, report, str, str, every=True)
     text, page, scripted = out.export_text(), render_html(report), msgspec.json.encode(report).decode()
     assert all(
         f"not as planned: {change.deviates[0]}" in text for change in report.families[0].changes if change.deviates
