@@ -410,6 +410,19 @@ def test_limits_show_what_was_spent(used: Run) -> None:
     assert list(found["buckets"].values()) == [4.0]
 
 
+def test_config_show_cuts_a_long_value_visibly_and_has_it_whole_in_json(trails: Path, run: Run) -> None:
+    names = [f"trails:TOOLS_{number}" for number in range(12)]
+    where = "sqlite:///" + "x" * 600
+    (trails / "long.toml").write_text(f"tools = {json.dumps(names)}\nstore = {json.dumps(where)}\n")
+    _, out, _ = run("config", "show", "--config", "long.toml")
+    assert max(map(len, out.splitlines())) < 320
+    assert f"{where[:200]}… (610 characters; --json has all of them)" in out
+    assert "tools = 12 values:" in out
+    assert [line.strip() for line in out.splitlines() if "TOOLS_" in line] == names
+    shown = json.loads(run("config", "show", "--config", "long.toml", "--json")[1])
+    assert (shown["store"]["value"], shown["tools"]["value"]) == (where, names)
+
+
 def test_config_show_prints_every_value_and_its_origin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INTERLOCK_THREADS", "3")
     _, out, _ = run("config", "show")

@@ -70,6 +70,28 @@ decision = "review"
 when = "args.id == 'precious'"
 reason = "somebody should look"
 """
+COUNT = '''
+@tool(effect="write", key="{id}", resource=shelf, simulate=lambda state, a: {"count": a["count"]})
+async def set_count(id: str, count: int, context: Context) -> int:
+    """Set a count."""
+    await shelf.write(id, {"count": count}, context)
+    return count
+
+
+TOOLS.append(set_count)
+'''
+CLAMP = """
+[[rule]]
+id = "count"
+tools = ["set_count"]
+decision = "allow"
+[[rule]]
+id = "few"
+tools = ["set_count"]
+decision = "clamp"
+when = "args.count > 25"
+set = { count = 25 }
+"""
 SETTINGS = 'tools = ["shop:TOOLS"]\n'
 Run = Callable[..., tuple[int, str, str]]
 
@@ -247,7 +269,8 @@ def test_a_change_that_is_there_and_whose_tool_broke_is_marked(run: Run) -> None
 )
 def test_a_traceback_that_is_in_the_log_is_shown_when_the_log_is(run: Run, call: tuple[str, str], said: str) -> None:
     code, out, err = run("call", *call)
-    assert (code, "whose traceback is in the log" in out, err) == (1, True, "")
+    where = "whose traceback is in the log (logger interlock; a command shows it with --verbose)"
+    assert (code, where in out, err) == (1, True, "")
     code, out, err = run("call", *call, "--verbose")
     assert (code, said in err, 'shop.py", line ' in err, said in out) == (1, True, True, False)
     assert run("call", *call)[2] == "", "of one command only"
@@ -334,6 +357,33 @@ def test_a_plan_set_shows_each_change_on_what_the_one_before_it_leaves(run: Run,
     (tmp_path / "set.json").write_text(json.dumps(changes[:1]))
     code, _, err = run("plan-set", "set.json", "--name", "n")
     assert (code, "there is another set called 'n'" in err) == (1, True)
+
+
+def test_a_plan_set_that_is_refused_says_that_nothing_was_changed(run: Run, tmp_path: Path) -> None:
+    changes = [{"tool": "set_title", "arguments": {"id": "a", "title": "x"}}, {"tool": "nope", "arguments": {}}]
+    (tmp_path / "set.json").write_text(json.dumps([*changes, changes[0]]))
+    code, out, _ = run("plan-set", "set.json", "--name", "n", "--apply")
+    assert (code, out.splitlines()[0]) == (1, "refused, nothing was changed: change 2 of 3")
+    assert "there is no tool 'nope'" in out
+    assert '"title": "x"' not in out  # no plan, which would read as if something had come of it
+    code, out, _ = run("plan-set", "set.json", "--name", "n")
+    assert (code, '+  "title": "x"' in out, "would be refused: change 2 of 3" in out) == (1, True, True)
+    assert "refused, nothing was changed" not in out
+    assert (
+        json.loads(run("plan-set", "set.json", "--name", "n", "--apply", "--json")[1])["refused"]["status"] == "denied"
+    )
+
+
+def test_a_preview_of_a_plan_set_shows_what_the_policy_clamps(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text(POLICY + CLAMP)
+    (tmp_path / "shop.py").write_text(TOOLS + COUNT)
+    changes = [{"tool": "set_count", "arguments": {"id": "a", "count": count}} for count in (40, 3)]
+    (tmp_path / "set.json").write_text(json.dumps(changes))
+    code, out, _ = run("plan-set", "set.json", "--name", "n")
+    assert (code, out.count("count: 40 → 25 (rule 'few')"), out.count("(rule 'few')")) == (0, 1, 1)
+    notes = [item["notes"] for item in json.loads(run("plan-set", "set.json", "--name", "n", "--json")[1])["planned"]]
+    assert notes == [["count: 40 → 25 (rule 'few')"], []]
+    assert run("plan-set", "set.json", "--name", "n", "--apply")[0] == 0
 
 
 def test_recover_says_what_is_under_way_and_when_to_run_it_again(run: Run) -> None:

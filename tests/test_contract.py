@@ -612,6 +612,84 @@ def test_a_union_in_itself_is_not_tried_without_end(union: Tool) -> None:
         union.input.parse(nest(14))  # each level more would double the time, and 32 are let in
 
 
+class All(BaseModel):
+    all: list[Leaf | All | Either | Negated]
+
+
+class Either(BaseModel):
+    any: list[Leaf | All | Either | Negated]
+
+
+class Negated(BaseModel):
+    negate: Leaf | All | Either | Negated
+
+
+async def search_named(where: Leaf | All | Either | Negated) -> int:
+    """Search."""
+    return 1
+
+
+def _closed(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+_FILTER = {"$ref": "#/$defs/f"}
+_MANY = {"type": "array", "items": _FILTER}
+_NAMED = [_closed(field={}, value={"type": "integer"}), _closed(all=_MANY), _closed(any=_MANY), _closed(negate=_FILTER)]
+NAMED = [
+    tool(effect="read")(search_named),
+    Tool.from_schema(
+        "look_up_named",
+        look_up,
+        schema={"type": "object", "properties": {"where": _FILTER}, "$defs": {"f": {"anyOf": _NAMED}}},
+        effect="read",
+    ),
+]
+
+
+@pytest.mark.parametrize("union", NAMED, ids=lambda union: union.name)
+@pytest.mark.parametrize("value", [1, "wrong"])
+def test_a_filter_whose_shapes_have_fields_of_their_own_may_be_nested_as_deep_as_anything(
+    union: Tool, value: int | str
+) -> None:
+    """Only one shape looks into each field, so that the work grows with the depth and no faster."""
+    inner: Any = {"field": "a", "value": value}
+    for level in range(14):
+        inner = ({"all": [inner]}, {"any": [inner]}, {"negate": inner})[level % 3]
+    if value == 1:
+        assert union.input.parse({"where": inner}).arguments["where"] == inner
+    else:
+        with pytest.raises(Refusal) as refused:
+            union.input.parse({"where": inner})
+        assert "nested so deeply" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("union", "most"), [(UNIONS[0], 12), (UNIONS[1], 9)], ids=["model", "schema"])
+def test_the_levels_that_the_guide_names_are_let_in(union: Tool, most: int) -> None:
+    def is_refused(levels: int) -> bool:
+        inner: Any = {"field": "a", "value": 1} if union is UNIONS[0] else {"x": "a"}
+        for _level in range(levels):
+            inner = {"args": [inner]}
+        try:
+            union.input.parse({"where": inner})
+        except Refusal:
+            return True
+        return False
+
+    assert (is_refused(most), is_refused(most + 1)) == (False, True)
+
+
+def test_lists_of_several_kinds_in_each_other_are_not_tried_without_end() -> None:
+    options = [{"type": "array", "items": {"$ref": "#/$defs/n"}, "maxItems": most} for most in (1, 2)]
+    schema = {"type": "object", "properties": {"where": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"anyOf": options}}}
+    lists = Tool.from_schema("look_up_lists", look_up, schema=schema, effect="read")
+    inner: Any = 5
+    for _level in range(20):
+        inner = [inner]
+    with pytest.raises(Refusal, match="checking it has no end; nest it less"):
+        lists.input.parse({"where": inner})
+
+
 def test_a_wide_union_is_no_deep_one() -> None:
     many = {"args": [{"args": [{"field": "a", "value": 1}] * 20}] * 20}
     assert UNIONS[0].input.parse({"where": many}).arguments["where"]["args"][19]["args"][19]["value"] == 1

@@ -12,7 +12,7 @@ from pydantic import BaseModel, field_validator
 
 from interlock import ConfigError, RetryRule, Runtime, Status, tool
 from interlock.audit import verify
-from interlock.errors import Permanent, Unavailable
+from interlock.errors import WHERE_LOGGED, Permanent, Unavailable
 from interlock.ports import Query
 from interlock.tools import Redactor
 from interlock.tools.tracebacks import format_traceback
@@ -109,7 +109,8 @@ async def test_any_exception_has_a_traceback_of_a_bounded_length(error: Exceptio
     async with running(survey) as runtime:
         outcome = await runtime.call("survey", {}, actor="a")
         kept = (await beside(runtime, 1))["traceback"]
-    assert expect(outcome.problem).message == f"it raised {type(error).__name__}, whose traceback is in the log"
+    said = f"it raised {type(error).__name__}, whose traceback is in the log {WHERE_LOGGED}"
+    assert expect(outcome.problem).message == said
     assert type(error).__name__ in kept
     assert len(kept) < 8100
 

@@ -247,6 +247,9 @@ def from_exception(error: BaseException, *, reads: bool = True) -> ToolError:
     return Permanent(message)
 
 
+WHERE_LOGGED = "(logger interlock; a command shows it with --verbose)"
+
+
 def safe_message(error: BaseException) -> str:
     """What may be said of an exception to whoever made the call: our own sentences, and of others the class alone.
 
@@ -254,4 +257,4 @@ def safe_message(error: BaseException) -> str:
     """
     if isinstance(error, InterlockError):
         return str(error)
-    return f"it raised {type(error).__name__}, whose traceback is in the log"
+    return f"it raised {type(error).__name__}, whose traceback is in the log {WHERE_LOGGED}"

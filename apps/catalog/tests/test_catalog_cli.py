@@ -313,6 +313,14 @@ def test_what_is_wrong_is_said_in_a_sentence(
     assert message in capsys.readouterr().err.replace("\n", " ")
 
 
+def test_a_list_of_families_that_is_no_utf8_says_its_line(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "enabled.txt").write_bytes(b"squat\ncaf\xe9\n")
+    capsys.readouterr()
+    assert main(["catalog", "enable", "--all"]) == 2
+    told = capsys.readouterr().err.replace("\n", " ")
+    assert "enabled.txt, line 2: the byte 0xe9 after 'caf' is no UTF-8; save the file as UTF-8" in told
+
+
 def test_a_folder_without_a_catalog_says_how_to_make_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

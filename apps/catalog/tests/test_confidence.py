@@ -136,8 +136,47 @@ async def test_withdrawn_taken_back_and_asked_twice_are_counted_as_what_they_are
         await runtime.operations.decide(second.id, approve=True)
         assert (await runtime.operations.resume(second.id)).ok
         assert await tally_decisions(runtime) == {"verified:judged@says": Tally(1, 0)}
-        await runtime.operations.undo(run="r1")
-        assert await tally_decisions(runtime) == {}
+        await runtime.operations.undo(run="r1")  # the one change that it made: the last word about it
+        assert await tally_decisions(runtime) == {"verified:judged@says": Tally(0, 1)}
+
+
+async def test_a_change_that_a_person_takes_back_speaks_against_its_rule_and_a_whole_run_does_not(
+    tmp_path: Path,
+) -> None:
+    docs = clean_families("bench-press")
+    exercises = [key for key in docs if key.startswith("exercise:")][:3]
+    for key in exercises:
+        docs[key]["category"] = "Compound"
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        operations = steps.app.runtime.operations
+        await run_all(steps, RunRequest(run="r1", mode="apply", families=("bench-press",)))
+        made = [entry async for entry in operations.journal(run="r1")]
+        assert [entry.status for entry in made] == ["done"] * 3
+        (rule,) = {text for entry in made for text in entry.evidence}
+        assert await tally_decisions(steps.app.runtime) == {}
+        await operations.undo(record=made[0].record)
+        assert await tally_decisions(steps.app.runtime) == {rule: Tally(0, 1)}
+        await operations.undo(run="r1")  # the other two: nobody says which of them was wrong
+        assert await tally_decisions(steps.app.runtime) == {rule: Tally(0, 1)}
+        again, _results = await run_all(steps, RunRequest(run="r2", mode="dry_run", families=("bench-press",)))
+    assert again.calibration is not None
+    assert again.calibration.rules[rule].wrong == shipped_calibration().rules.get(rule, Tally()).wrong + 1
+
+
+async def test_what_is_made_again_after_an_undo_is_not_held_against_its_rule(tmp_path: Path) -> None:
+    docs = clean_families("bench-press")
+    docs[f"exercise:{PRESS}"]["category"] = "Compound"
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        operations = steps.app.runtime.operations
+        await run_all(steps, RunRequest(run="r1", mode="apply", families=("bench-press",)))
+        await operations.undo(run="r1")
+        assert sum(tally.wrong for tally in (await tally_decisions(steps.app.runtime)).values()) == 1
+        await operations.replay("r1")
+        assert await tally_decisions(steps.app.runtime) == {}
 
 
 async def test_a_model_cannot_write_its_own_record(tmp_path: Path) -> None:

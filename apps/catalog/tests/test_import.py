@@ -32,7 +32,10 @@ BAD = {
     "null for a list": (json.dumps(source_record(id="b", primaryMuscles=None)), "primaryMuscles"),
     "a number among muscles": (json.dumps(source_record(id="b", primaryMuscles=["biceps", 3])), "primaryMuscles"),
     "not a number": ('{"name": "Curl", "force": NaN}', "force"),
-    "half a surrogate pair": ('{"name": "Curl \\ud800", "id": "b"}', "signs"),
+    "half a surrogate pair": (
+        '{"name": "Curl \\ud800", "id": "b"}',
+        "holds \\ud800, which is half a character, as in a text that was cut; write it",
+    ),
     "a byte order mark in a name": (json.dumps(source_record(name="\ufeffCurl", id="b")), "signs"),
     "the same id": (json.dumps(source_record(name="Another")), "'barbell-curl', which record 1 (Barbell Curl) has"),
     "the same id in other letters": (json.dumps(source_record(name="Another", id="barbell curl")), "which record 1"),
@@ -233,3 +236,29 @@ def test_all_that_is_wrong_with_a_record_is_said_at_once() -> None:
     assert "write the name in Latin letters" in rejected.reason
     (nameless,) = read_records([{"title": "Curl", "gear": "barbell"}]).rejected
     assert "the fields of the record are title, gear" in nameless.reason
+
+
+BROKEN = {
+    "Windows-1252": (
+        b'[{"name": "Curl"},\n {"name": "Caf\xe9 Curl"}]',
+        'line 2: the byte 0xe9 after \' {"name": "Caf\' is',
+    ),
+    "cut": (b'[{"name": "Curl"},\n{"name": "Caf\xc3', "line 2: the byte 0xc3"),
+    "half a character in bytes": (b'[\n\n{"name": "\xed\xa0\x80"}]', "line 3: the byte 0xed"),
+    "UTF-16": ('[{"name": "Curl"}]'.encode("utf-16"), "line 1: it is in UTF-16; save it as UTF-8"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_is_no_utf8_is_said_with_its_line_and_what_to_do(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw, said = BROKEN[case]
+    file, home = tmp_path / "source.json", tmp_path / "home"
+    file.write_bytes(raw)
+    assert main(["catalog", "init", "--home", str(home), "--from", str(file)]) == 2
+    told = capsys.readouterr().err
+    assert f"{file}, {said}" in told
+    assert "UTF-8" in told
+    assert "codec" not in told
+    assert not home.exists()

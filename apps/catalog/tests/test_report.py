@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import io
+import tomllib
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from rich.console import Console
 
+from interlock_catalog.app import POLICY
 from interlock_catalog.checks import Issue
+from interlock_catalog.cli.suggestions import catalog_commands
 from interlock_catalog.confidence import Calibration
 from interlock_catalog.report.change_report import Change, ChangeReport, Difference, FamilyReport
 from interlock_catalog.report.html import render_html
@@ -186,8 +191,30 @@ def test_what_is_cut_says_so() -> None:
     (change,) = family.changes
     told = msgspec.structs.replace(change, why=long)
     out = Console(record=True, width=300, file=io.StringIO())
-    print_report(out, ChangeReport(run, (FamilyReport(result, (told,)),)), lambda command: command)
+    print_report(out, ChangeReport(run, (FamilyReport(result, (told,)),)), str, str)
     text = out.export_text()
     assert "and 2 more that were rejected" in text
     assert "family-9 and 2 more" in text
     assert sum(line.rstrip().endswith("word…") or line.rstrip().endswith("word …") for line in text.splitlines()) == 4
+
+
+def test_what_is_only_observed_is_enabled_by_a_command_that_finds_the_same_catalog() -> None:
+    whole = build_report("denied")
+    (family,) = whole.families
+    (change,) = family.changes
+    result = msgspec.structs.replace(family.result, family="squat")
+    for rule in ("family-not-enabled", "aliases-not-enabled"):
+        told = FamilyReport(result, (msgspec.structs.replace(change, rule=rule),))
+        out = Console(record=True, width=300, file=io.StringIO())
+        own = catalog_commands(argparse.Namespace(home=Path("my home")))
+        print_report(out, ChangeReport(whole.run, (told,)), str, own)
+        assert (
+            "let it be changed, if this looks right: interlock catalog enable squat --home 'my home'"
+            in out.export_text()
+        )
+
+
+def test_a_reason_of_the_policy_names_no_command_as_it_cannot_know_the_folder() -> None:
+    reasons = [rule.get("reason", "") for rule in tomllib.loads(POLICY.read_text(encoding="utf-8"))["rule"]]
+    assert any("observed only" in reason for reason in reasons)
+    assert not [reason for reason in reasons if "interlock " in reason]

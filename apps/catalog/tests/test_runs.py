@@ -125,7 +125,7 @@ async def test_a_report_says_what_was_not_made_as_planned(tmp_path: Path, monkey
     assert other
     assert all(key.startswith("exercise:") for key in other)
     out = Console(record=True, width=5_000, file=io.StringIO())
-    print_report(out, report, lambda command: command, every=True)
+    print_report(out, report, str, str, every=True)
     text, page, scripted = out.export_text(), render_html(report), msgspec.json.encode(report).decode()
     assert all(
         f"not as planned: {change.deviates[0]}" in text for change in report.families[0].changes if change.deviates
@@ -243,6 +243,9 @@ async def test_what_is_rejected_is_exported_corrected_and_submitted_again(tmp_pa
             await submit_rejected(loaded, file, "apply")
     file.write_text("[" * 100_000)
     with pytest.raises(ConfigError, match="every line is a JSON object"):
+        await submit_rejected(loaded, file, "apply")
+    file.write_bytes(b"\n\n" + json.dumps(line).encode() + b"\n\xff\n")
+    with pytest.raises(ConfigError, match="line 4: the byte 0xff at its beginning is no UTF-8; save the file as UTF-8"):
         await submit_rejected(loaded, file, "apply")
     assert (await read_catalog(loaded))[f"exercise:{dumbbell}"]["description"] == ""
     file.write_text(json.dumps(line) + "\n" + json.dumps({"tool": "report_issues", "arguments": {}}) + "\n")
@@ -492,6 +495,8 @@ async def test_a_backup_is_read_line_by_line_and_key_by_key(tmp_path: Path) -> N
         (line + line, "a second time"),
         ('{"key": "alias:a", "state": 3}', "no object"),
         ("x", "no backup"),
+        (line + "\nx", ":3: is no backup"),
+        (line.replace("bench", "\\ud83d", 1), r":1: holds \\ud83d, which is half a character"),
     ):
         file.write_text(text)
         with pytest.raises(ConfigError, match=said):

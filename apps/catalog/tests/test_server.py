@@ -472,3 +472,44 @@ def test_tokens_are_kept_as_digests(tmp_path: Path) -> None:
         with pytest.raises(Exception, match="plain name"):
             create_token(file, name, "reader")
     assert [holder.name for holder in read_tokens(file).values()] == ["ann"]
+
+
+@pytest.mark.parametrize(
+    ("function", "body"),
+    [
+        ("backfillNormalizeFamily", {"family_slug": "bench-press"}),
+        ("normalizeCatalog", {"limit": 5}),
+        ("refineExercise", {"id": PRESS}),
+    ],
+)
+async def test_the_server_renames_nothing_without_keeping_the_old_name(
+    client: httpx.AsyncClient, function: str, body: dict[str, Any]
+) -> None:
+    doc, _etag = await exercise(client)
+    renamed = {**doc, "name": "Barbell Bench Press", "name_slug": "barbell-bench-press"}
+    await client.post(
+        "/writeDocuments", json={"documents": {f"exercise:{PRESS}": renamed, "alias:barbell-bench-press": None}}
+    )
+    assert (await client.post(f"/{function}", json=body)).status_code == 200
+    assert (await exercise(client))[0]["name_slug"] == "bench-press-barbell"
+    found = await client.get("/resolveExercise", params={"name": "Barbell Bench Press"})
+    assert (found.status_code, found.json().get("exercise_id")) == (200, PRESS)
+
+
+@pytest.mark.parametrize("holder", ["alias", "namesake"])
+async def test_a_name_that_leads_elsewhere_too_stays_where_the_server_normalises(
+    client: httpx.AsyncClient, holder: str
+) -> None:
+    """It could not become an alias, so the exercise would be found by it no more."""
+    doc, _etag = await exercise(client)
+    renamed = {**doc, "name": "Barbell Bench Press", "name_slug": "barbell-bench-press", "category": "Compound"}
+    other: dict[str, Any] = {"alias_slug": "barbell-bench-press", "family_slug": "bench-press"}
+    if holder == "namesake":
+        other = {**renamed, "id": "x", "family_slug": "elsewhere"}
+    key = "alias:barbell-bench-press" if holder == "alias" else "exercise:x"
+    documents = {"alias:barbell-bench-press": None, f"exercise:{PRESS}": renamed, key: other}
+    assert (await client.post("/writeDocuments", json={"documents": documents})).status_code == 200
+    assert (await client.post("/backfillNormalizeFamily", json={"family_slug": "bench-press"})).status_code == 200
+    after = (await exercise(client))[0]
+    assert after["name_slug"] == "barbell-bench-press"
+    assert after["category"] == "compound"

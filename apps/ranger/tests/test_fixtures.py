@@ -86,9 +86,9 @@ def test_cedar_creek_has_the_damage_of_the_earlier_survey(fires: Fires) -> None:
     [
         ("fire.json", "{", "fire.json cannot be read"),
         ("trails.json", '{"trails": [{"trail_id": 3}]}', "trails.json, entry 1: trail_id '3'"),
-        ("sectors.geojson", '{"features": [{"properties": {}}]}', "sectors.geojson cannot be read"),
+        ("sectors.geojson", '{"features": [{"properties": {}}]}', "sectors.geojson, entry 1: feature 1 is without"),
         ("perimeter.geojson", '{"features": []}', "perimeter.geojson cannot be read"),
-        ("trees.csv", "plot_id,species\na,b\n", "trees.csv cannot be read"),
+        ("trees.csv", "plot_id,species\na,b\n", "trees.csv, its header: it has no column"),
     ],
 )
 def test_a_broken_file_is_named(tmp_path: Path, file: str, text: str, words: str) -> None:

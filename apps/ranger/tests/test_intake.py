@@ -123,7 +123,7 @@ def test_dead_is_what_people_write_for_it(folder: FireFolder, said: str, dead: b
         ("trees.csv", "136,yes,0,yes", "136,yes,0,yes,8", "row 2: cells without a column '1'"),
         ("trees.csv", "47-ALPHA,2,", "47-ALPHA,1,", "row 3: tree '47-ALPHA 1'; a tree of a plot may be there once"),
         ("trees.csv", "47-ALPHA,1", "47-ALHPA,1", "trees.csv, row 2: plot_id '47-ALHPA'; plots.csv has no such"),
-        ("trees.csv", "dbh_in", "dbh", "trees.csv cannot be read: it has no column dbh_in; it has plot_id, tree"),
+        ("trees.csv", "dbh_in", "dbh", "trees.csv, its header: it has no column dbh_in; it has plot_id, tree"),
         ("trees.csv", "height_ft", "dbh_in", "more than one column 'dbh_in'"),
         ("plots.csv", "variable,40,,38", "Variable,40,,38", "row 2: plot_type 'Variable'; give one of variable, fixed"),
         ("plots.csv", "variable,40,,38", "variable,0,,38", "row 2: baf '0"),
@@ -346,7 +346,7 @@ def test_half_a_fire_and_a_fire_twice_are_told(folder: FireFolder) -> None:
     with pytest.raises(ConfigError, match="two fires have one fire_id"):
         Fires(parent)
     (parent / "cedar-creek-again" / "fire.json").rename(parent / "cedar-creek-again" / "Fire.json.txt")
-    with pytest.raises(ConfigError, match=r"cedar-creek-again: fire.json is missing"):
+    with pytest.raises(ConfigError, match=r"cedar-creek-again cannot be used:\n  fire.json is missing"):
         Fires(parent)
 
 
@@ -399,3 +399,101 @@ def test_of_two_things_that_are_wrong_in_fire_json_both_are_told(folder: FireFol
     said = folder.refusal()
     assert "containment_pct '180'" in said
     assert "ignition_date '2022-08-01'; it may not be after 2022-07-01" in said
+
+
+def _break_every_file(folder: FireFolder) -> None:
+    """Two faults and more in each file, of which one used to hide the next."""
+    folder.edit(
+        "fire.json", lambda d: {**d, "state": 3, "survey_date": "2099-01-01", "forests": 7, "reported_acres": 5_000}
+    )
+    folder.edit(
+        "fire.json", lambda d: {**d, "file_dates": {"trail.json": "x", "trees.csv": "soon"}, "places": {"a": 3}}
+    )
+    folder.edit("perimeter.geojson", lambda d: {**d, "synthetic": False})
+    folder.edit("sectors.geojson", _break_sectors)
+    folder.edit("trails.json", _break_trails)
+    folder.edit("stands.json", _break_stands)
+    folder.replace("plots.csv", "47-ALPHA,north-fork,NW-1,variable,40", "47-ALPHA,north-frok,NW-9,variable,0")
+    folder.replace("trees.csv", "dbh_in", "dbh")
+    folder.replace("trees.csv", "47-BRAVO,1,", "47-BRVAO,1,")
+    (folder.path / "nbr_pre.tif").write_bytes(b"no raster")
+    (folder.path / "nbr_post.tif").unlink()
+
+
+def _break_sectors(document: Any) -> None:
+    first, second, third = document["features"][:3]
+    first["geometry"] = None
+    first["properties"]["slope_pct"] = -1
+    second["geometry"]["coordinates"][0].pop()
+    third["properties"].update(acres=1, dnbr_mean=700)
+
+
+def _break_trails(document: Any) -> None:
+    trail = document["trails"][0]
+    trail.update(trail_class=9, miles=40.0)
+    trail["damage_points"][0].update(severity=9, longitude=0.0)
+    trail["damage_points"].append(7)
+    document["trails"].append("x")
+
+
+def _break_stands(document: Any) -> None:
+    high_divide = next(stand for stand in document["stands"] if stand["stand_id"] == "high-divide")
+    high_divide.update(terrain="cliff", designation="none")
+    document["stands"][0].update(region="West", sector_id="NW-7")
+
+
+def test_one_pass_tells_the_faults_that_another_fault_used_to_hide(folder: FireFolder) -> None:
+    _break_every_file(folder)
+    said = folder.refusal()
+    for words in (
+        "fire.json, the fire: state '3'",
+        "fire.json, the fire: forests '7'",
+        "fire.json, the fire: survey_date '2099-01-01'; it is yet to come",
+        "fire.json, file_dates: trees.csv 'soon'; give a date as YYYY-MM-DD",
+        "fire.json, file_dates: file 'trail.json'; there is no such file",
+        "fire.json, place a: is no JSON object",
+        "perimeter.geojson, at its top: synthetic 'False'; fire.json says synthetic: true",
+        "sectors.geojson, NW-1: slope_pct '-1'",
+        "sectors.geojson, NW-1: feature 1 is without a geometry",
+        "sectors.geojson, NW-2: a ring of feature 2 does not end where it begins",
+        "sectors.geojson, NE-1: dnbr_mean '700'",
+        "sectors.geojson, NE-1: acres '1'; its shape has",
+        "trails.json, waldo-lake-3536: trail_class '9'",
+        "trails.json, waldo-lake-3536: miles '40.0'; its line has 22.0",
+        "severity '9'",
+        ": position '0, ",
+        "of waldo-lake-3536: is no JSON object",
+        "trails.json entry 6 is no JSON object",
+        "stands.json, high-divide: terrain 'cliff'",
+        "stands.json, high-divide: designation 'none'; sectors.geojson calls its sector NW-2 wilderness",
+        "stands.json, north-fork: region 'West'",
+        "stands.json, north-fork: sector_id 'NW-7'; sectors.geojson has no such",
+        "plots.csv, row 2: baf '0",
+        "plots.csv, 47-ALPHA: stand_id 'north-frok'; stands.json has no such",
+        "plots.csv, 47-ALPHA: sector_id 'NW-9'; sectors.geojson has no such",
+        "trees.csv, its header: it has no column dbh_in",
+        "plot_id '47-BRVAO'; plots.csv has no such",
+        "nbr_pre.tif is there alone",
+        "nbr_pre.tif cannot be read: it is no raster",
+    ):
+        assert words in said, (words, said)
+
+
+def test_a_file_that_is_missing_does_not_hide_what_is_wrong_with_the_others(folder: FireFolder) -> None:
+    (folder.path / "stands.json").unlink()
+    (folder.path / "perimeter.geojson").unlink()
+    folder.replace("trees.csv", "PSME,29.2", "PSME,742")
+    said = folder.refusal()
+    for words in ("stands.json is missing", "perimeter.geojson is missing", "trees.csv, row 2: dbh_in '742.0'"):
+        assert words in said
+    assert "plots.csv" not in said  # whose stands nobody can know
+
+
+def test_a_file_with_many_faults_does_not_hide_the_next(folder: FireFolder) -> None:
+    lines = folder.text("trees.csv").splitlines()
+    wrong = [line.replace("PSME", f"X{n:03}") for n, line in enumerate(lines)]
+    (folder.path / "trees.csv").write_text("\n".join(wrong), encoding="utf-8")
+    folder.replace("plots.csv", "variable,40,,38", "variable,0,,38")
+    said = folder.refusal()
+    assert "trees.csv: and " in said
+    assert "plots.csv, row 2: baf '0" in said

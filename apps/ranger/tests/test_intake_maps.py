@@ -117,7 +117,7 @@ def test_a_projection_that_is_named_is_read_and_one_that_is_not_is_refused(folde
     (folder.path / file).write_text(original)
     folder.edit(file, lambda d: project(d, None))
     said = folder.refusal()
-    assert f"{file} cannot be read" in said
+    assert f"\n  {file}" in said
     assert "looks like metres of a projection: save the file in WGS 84" in said
     (folder.path / file).write_text(original)
     folder.edit(file, lambda d: project(d, "the projection of my uncle"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from interlock_ranger.records import Access, Designation, Region, Species, Stand, Terrain
 from interlock_ranger.timber.salvage import Product, cost_usd_per_mbf, product_after, volume_loss_pct
+from interlock_ranger.timber.sampling import plots_needed, t_value
 from ranger_parts import Call, FireFolder, problem
 
 
@@ -136,3 +139,41 @@ async def test_losses_are_said_as_they_were_used(call: Call) -> None:
     late = (await call("assess_salvage", fire_id="bootleg-2021", assessment_date="2026-11-15")).value
     (none,) = [s["text"] for s in late["evidence"]["reasoning"] if s["rule"] == "timber.volume-loss"]
     assert none == "no loss of volume taken off"
+
+
+def _keep(folder: FireFolder, *plots: str) -> None:
+    """Of North Fork only these plots, with their trees."""
+    gone = tuple(f"{name}," for name in ("47-ALPHA", "47-BRAVO", "47-GOLF", "47-HOTEL") if name not in plots)
+    for file in ("plots.csv", "trees.csv"):
+        kept = [line for line in folder.text(file).splitlines() if not line.startswith(gone)]
+        (folder.path / file).write_text("\n".join(kept) + "\n", encoding="utf-8")
+
+
+async def _assess_north_fork(folder: FireFolder, day: str = "2023-09-30") -> tuple[dict[str, Any], str]:
+    async with folder.open() as call:
+        found = await call("assess_salvage", stand_id="north-fork", assessment_date=day)
+    return found.value["stands"][0], found.said
+
+
+async def test_a_verdict_that_the_plots_cannot_carry_is_withheld(folder: FireFolder) -> None:
+    _keep(folder, "47-ALPHA", "47-BRAVO")
+    lines = folder.text("trees.csv").splitlines()
+    few = [line for line in lines if not line.startswith("47-BRAVO,") or line.startswith("47-BRAVO,1,")]
+    (folder.path / "trees.csv").write_text("\n".join(few) + "\n", encoding="utf-8")
+    found, said = await _assess_north_fork(folder)
+    error = found["sampling_error_pct"]
+    assert error > 500  # two plots, of which one has nearly nothing
+    assert (found["viability"], found["rule"], found["net_usd"]) == ("UNDECIDED", "timber.salvage-error", None)
+    needed = plots_needed(error * math.sqrt(2) / t_value(2), 100)
+    assert f" %, is not under 100 %; more plots are needed, {needed} or more" in found["reason"]
+    assert "0 of 1 stand viable" in said
+    assert found["reason"] in said
+    gone, _ = await _assess_north_fork(folder, "2040-01-01")
+    assert gone["viability"] == "NOT_VIABLE"  # its windows have ended, whatever stands there
+
+
+async def test_one_plot_carries_no_verdict(folder: FireFolder) -> None:
+    _keep(folder, "47-ALPHA")
+    found, _ = await _assess_north_fork(folder)
+    assert (found["viability"], found["sampling_error_pct"]) == ("UNDECIDED", None)
+    assert "not known from one plot; more plots are needed" in found["reason"]

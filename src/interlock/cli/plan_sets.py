@@ -46,8 +46,10 @@ def run(given: argparse.Namespace) -> int:
 async def _run(given: argparse.Namespace, changes: list[Change]) -> int:
     async with open_runtime(given, exists=False) as runtime:
         planned, refused = await runtime.operations.plan_set(changes, actor=given.actor, name=given.name)
-        if refused is not None or not given.apply:
-            return _show_planned(given, planned, refused)
+        if refused is not None:
+            return _show_refused(given, planned, refused, len(changes))
+        if not given.apply:
+            return _show_planned(given, planned)
         with notes().status("applying"):
             outcomes = await runtime.operations.apply_set(given.name, planned, actor=given.actor)
     where = store_option(given)
@@ -65,18 +67,35 @@ async def _run(given: argparse.Namespace, changes: list[Change]) -> int:
     return 0 if fine == len(changes) else 1
 
 
-def _show_planned(given: argparse.Namespace, planned: Sequence[PlannedChange], refused: Outcome | None) -> int:
+def _show_planned(given: argparse.Namespace, planned: Sequence[PlannedChange]) -> int:
+    if given.json:
+        print_json({"planned": planned, "refused": None})
+    else:
+        _print_plans(planned)
+    return 0
+
+
+def _show_refused(given: argparse.Namespace, planned: Sequence[PlannedChange], refused: Outcome, count: int) -> int:
+    """A set that cannot be made: with --apply no plan is shown, which would read as if something had come of it."""
     if given.json:
         print_json({"planned": planned, "refused": refused})
+        return 1
+    where = f"change {len(planned) + 1} of {count}"
+    if given.apply:
+        console().print(f"[bold red]refused, nothing was changed:[/] {where}")
     else:
-        for item in planned:
-            console().print(f"[bold]{sanitize(item.tool)}[/]  {sanitize(', '.join(item.keys))}")
-            print_diff(item.diff)
-            for note in item.notes:
-                console().print(f"  [yellow]{sanitize(note)}[/]")
-        if refused is not None:
-            show(refused, store_option(given))
-    return 0 if refused is None else 1
+        _print_plans(planned)
+        console().print(f"[bold yellow]would be refused:[/] {where}, and with it the set")
+    show(refused, store_option(given))
+    return 1
+
+
+def _print_plans(planned: Sequence[PlannedChange]) -> None:
+    for item in planned:
+        console().print(f"[bold]{sanitize(item.tool)}[/]  {sanitize(', '.join(item.keys))}")
+        print_diff(item.diff)
+        for note in item.notes:
+            console().print(f"  [yellow]{sanitize(note)}[/]")
 
 
 def _read_changes(file: str) -> list[Change]:

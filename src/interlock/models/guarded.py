@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from interlock.errors import WHERE_LOGGED
 from interlock.models.messages import Model, ModelFailed, Reply, Request
 from interlock.tools.tracebacks import log_traceback
 
@@ -32,7 +33,7 @@ async def guarded_reply(model: Model, request: Request, within_s: float | None =
         log_traceback(f"the model {model.name}", error, None)
         # The class alone: the words of an exception may hold a key or an address.
         raise ModelFailed(
-            f"the model {model.name} raised {type(error).__name__}; its traceback is in the log"
+            f"the model {model.name} raised {type(error).__name__}; its traceback is in the log {WHERE_LOGGED}"
         ) from None
     if not isinstance(reply, Reply):
         raise ModelFailed(f"the model {model.name} returned {type(reply).__name__}, and not a Reply")

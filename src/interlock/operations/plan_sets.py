@@ -64,7 +64,8 @@ class PlannedChange(msgspec.Struct, frozen=True):
     versions: tuple[str, ...]
     diff: str | None = None
     notes: tuple[str, ...] = ()
-    """What else is to be known of it beforehand: that a person will be asked, or on what it could not be planned."""
+    """What else is to be known of it beforehand: that a person will be asked, what the policy makes of its arguments,
+    or on what it could not be planned."""
     found: dict[str, Seen] = {}
     """What it was planned on, by key; of a whole resource, by each of its keys."""
     leaves: tuple[str, ...] = ()
@@ -119,7 +120,7 @@ class _Ahead:
     def add(self, change: Change, claim: str | None, outcome: Outcome, plan: Plan) -> None:
         """One more change is planned."""
         place, stateful = len(self.planned), self._ctx.bindings[change.tool].tool.resource is not None
-        notes = (*_asks_a_person(outcome), *self._planned_without(plan.keys))
+        notes = (*_asks_a_person(outcome), *_clamps(outcome), *self._planned_without(plan.keys))
         self.planned.append(
             PlannedChange(
                 change.tool,
@@ -156,6 +157,11 @@ def _asks_a_person(outcome: Outcome) -> tuple[str, ...]:
     if verdict is None or verdict.decision is not Decision.REVIEW:
         return ()
     return (f"a person will be asked: {verdict.reason} (rule {verdict.rule!r}); the set stops there until then",)
+
+
+def _clamps(outcome: Outcome) -> tuple[str, ...]:
+    rewrites = () if outcome.verdict is None else outcome.verdict.rewrites
+    return tuple(f"{item.field}: {item.before!r} → {item.after!r} (rule {item.rule!r})" for item in rewrites)
 
 
 def _states_after(plan: Plan) -> dict[str, Json]:

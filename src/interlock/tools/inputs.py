@@ -79,7 +79,7 @@ class ModelInput:
         self.schema = _tidy(_inline(model.model_json_schema(by_alias=True)))
         self.shown = _describe_shown(model, self.schema)
         self.most_arguments = _most_arguments(self.schema)
-        self._shapes = count_shapes(self.schema)
+        self._union_work = count_shapes(self.schema)
         _refuse_two_faces(model, self.schema)
         self._dump = model.__pydantic_serializer__.to_python
         names = frozenset(self.schema.get("properties", {}))
@@ -114,7 +114,7 @@ class ModelInput:
                     guard(raw)
                 return Parsed(fields, to_jsonable_python(fields))
             text = self._text(raw)
-            refuse_endless_tries(raw, self._shapes)
+            refuse_endless_tries(raw, self._union_work)
             bound = self._validate(text)
         except ValidationError as error:
             raise self._refuse(error) from None
@@ -282,7 +282,7 @@ class SchemaInput:
         except RecursionError:
             raise ContractError("the input schema is nested too deeply; make it shallower") from None
         self._required = frozenset(schema.get("required", ()))
-        self._shapes = count_shapes(schema, again=1)
+        self._union_work = count_shapes(schema, again=1)
         self._defaults = {
             name: part["default"]
             for name, part in schema.get("properties", {}).items()
@@ -312,7 +312,7 @@ class SchemaInput:
             value = arguments.get(name)
             if type(value) is float and value.is_integer():
                 arguments[name] = int(value)
-        refuse_endless_tries(arguments, self._shapes)
+        refuse_endless_tries(arguments, self._union_work)
         errors = self._validator.iter_errors(arguments)
         problems = [
             FieldProblem(".".join(map(str, error.instance_path)) or "arguments", error.message)

@@ -1,59 +1,128 @@
-"""What unions inside unions cost: every shape is tried at every level, so that the work doubles with each of them."""
+"""What unions in unions cost: each shape that has a field is tried at every level of it, so that work multiplies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import msgspec
 
 from interlock.canonical import Refusal
 from interlock.values import Json
 
 _UNIONS = ("anyOf", "oneOf")
-_SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
+_ANY_FIELD = ("additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "if")
+_ANY_ITEM = ("items", "prefixItems", "unevaluatedItems")
 _MOST_TRIES = 100_000
+_MOST_OF_MODEL, _MOST_OF_SCHEMA = 10_000, 30_000
 """Measured, about a second of the event loop, which nothing can interrupt: the validators hold the interpreter."""
+_AT_ONCE = 4
+"""So many tries of each object are not counted there: a wide value costs as much as it is long, and not more."""
 
 
-def count_shapes(schema: dict[str, Json], *, again: int = 0) -> int:
-    """How many shapes may be tried at each level of arguments; 1 where a contract does not hold a union in itself.
+class UnionWork(msgspec.Struct, frozen=True):
+    """How many shapes are tried for what stands in a field, where a contract holds a union in itself."""
+
+    fields: Mapping[str, int] = {}
+    other_fields: int = 1
+    """Of a field that no shape names, but some take."""
+    items: int = 1
+    """Of what stands in a list that is itself in a union."""
+    most: int = _MOST_OF_MODEL
+    """Tries, beside those that a wide value needs."""
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether there is a field, or a list, for which more than one shape is tried."""
+        return max(self.other_fields, self.items, *self.fields.values(), 1) > 1
+
+
+def count_shapes(schema: dict[str, Json], *, again: int = 0) -> UnionWork:
+    """How many shapes may be tried at each level of arguments, field by field: only a shape that has it looks into it.
 
     `again`: how often a validator looks at what no shape fits once more, to say why.
     """
     definitions = {name: part for key in ("$defs", "definitions") for name, part in schema.get(key, {}).items()}
     leads_to = {name: set(_references(part)) for name, part in definitions.items()}
     if not any(name in _reachable(name, leads_to) for name in leads_to):
-        return 1
-    shapes = max(_shapes(schema), default=1)
-    return shapes + again if shapes > 1 else 1
+        return UnionWork()
+    fields, other_fields, items = dict[str, int](), 1, 1
+    for union in _unions(schema):
+        shapes = list(_resolve(union, definitions, set()))
+        taking_any = sum(1 for shape in shapes if any(isinstance(shape.get(key), dict | list) for key in _ANY_FIELD))
+        named = Counter(name for shape in shapes for name in _properties(shape))
+        for name, count in named.items():
+            fields[name] = max(fields.get(name, 1), count + taking_any)
+        other_fields = max(other_fields, taking_any)
+        items = max(items, sum(1 for shape in shapes if any(key in shape for key in _ANY_ITEM)))
+
+    def with_again(count: int) -> int:
+        return count + again if count > 1 else 1
+
+    counted = {name: with_again(max(count, other_fields)) for name, count in fields.items()}
+    most = _MOST_OF_SCHEMA if again else _MOST_OF_MODEL
+    return UnionWork(counted, with_again(other_fields), with_again(items), most)
 
 
-def refuse_endless_tries(arguments: Json, shapes: int) -> None:
+def refuse_endless_tries(arguments: Json, work: UnionWork) -> None:
     """`Refusal` for arguments in which so many shapes would have to be tried that everything else would wait for it."""
-    if shapes > 1 and _tries(arguments, shapes, 1) > _MOST_TRIES:
+    if not work.multiplies:
+        return
+    tries, objects = _tries(arguments, work, 1)
+    if tries > min(_MOST_TRIES, work.most + _AT_ONCE * objects):
         raise Refusal(
             "nested so deeply in parts that may have several shapes that checking it has no end; nest it less"
         )
 
 
-def _tries(value: Json, shapes: int, each: int) -> int:
+def _tries(value: Json, work: UnionWork, each: int) -> tuple[int, int]:
+    """How often its objects would be looked at, and how many there are."""
     if each > _MOST_TRIES:
-        return each
+        return each, 1
     if isinstance(value, dict):
-        return each + sum(_tries(item, shapes, each * shapes) for item in value.values())
-    return sum(_tries(item, shapes, each) for item in value) if isinstance(value, list | tuple) else 0
+        parts = [_tries(item, work, each * work.fields.get(name, work.other_fields)) for name, item in value.items()]
+    elif isinstance(value, list | tuple):
+        parts = [_tries(item, work, each * work.items) for item in value]
+    else:
+        return 0, 0
+    is_tried = isinstance(value, dict) or work.items > 1
+    tries, objects = sum(tried for tried, _ in parts), sum(count for _, count in parts)
+    return (tries + each, objects + 1) if is_tried else (tries, objects)
 
 
-def _shapes(part: Json) -> Iterator[int]:
-    """Of each union the shapes that hold others; where a field tells them apart only one is tried."""
+def _unions(part: Json) -> Iterator[list[Json]]:
+    """The options of every union; where a field tells them apart only one is tried, and it is none."""
     if isinstance(part, dict):
         for key in _UNIONS:
             options = part.get(key)
             if isinstance(options, list) and "discriminator" not in part:
-                yield sum(1 for one in options if not (isinstance(one, dict) and one.get("type") in _SCALARS))
+                # Properties beside a union are looked into as well, whatever its shapes do.
+                yield [*options, {"properties": part.get("properties")}]
         for item in part.values():
-            yield from _shapes(item)
+            yield from _unions(item)
     elif isinstance(part, list):
         for item in part:
-            yield from _shapes(item)
+            yield from _unions(item)
+
+
+def _resolve(options: list[Json], definitions: Mapping[str, Json], seen: set[str]) -> Iterator[dict[str, Json]]:
+    """The shapes of a union, those that it refers to and those of unions in it among them."""
+    for option in options:
+        if not isinstance(option, dict):
+            continue
+        yield option
+        name = option["$ref"].rpartition("/")[2] if isinstance(option.get("$ref"), str) else None
+        if name is not None and name not in seen:
+            yield from _resolve([definitions.get(name)], definitions, {*seen, name})
+        for key in _UNIONS:
+            inner = option.get(key)
+            if isinstance(inner, list) and "discriminator" not in option:
+                yield from _resolve(inner, definitions, seen)
+
+
+def _properties(shape: dict[str, Json]) -> Iterator[str]:
+    properties = shape.get("properties")
+    return iter(properties if isinstance(properties, dict) else ())
 
 
 def _references(part: Json) -> Iterator[str]:

@@ -17,6 +17,7 @@ from interlock_catalog.document_keys import DocumentKind, kind_of
 from interlock_catalog.evidence import Evidence
 from interlock_catalog.runner.ids import new_run_id
 from interlock_catalog.settings import Loaded
+from interlock_catalog.text_files import read_json_lines
 
 _CHUNK = 500
 
@@ -60,11 +61,7 @@ def read_backup(file: Path) -> dict[str, Doc]:
     """The documents of a backup."""
     found: dict[str, Doc] = {}
     try:
-        # Not `splitlines`, which also parts a line where a text has a separator of its own (U+2028).
-        for number, line in enumerate(file.read_text(encoding="utf-8-sig").split("\n"), 1):
-            if not line.strip():
-                continue
-            item = json.loads(line, object_pairs_hook=_refuse_repeated)
+        for number, item in read_json_lines(file, "is no backup", _refuse_repeated):
             if not isinstance(item, dict) or kind_of(str(item.get("key"))) not in _KINDS or "state" not in item:
                 raise ConfigError(f"{file}:{number}: is no document of a backup")
             if item["key"] in found:
@@ -74,8 +71,6 @@ def read_backup(file: Path) -> dict[str, Doc]:
             found[item["key"]] = item["state"]
     except FileNotFoundError:
         raise ConfigError(f"{file}: there is no such file") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file}: is no backup: {error}") from None
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field
 from interlock_catalog.contracts import Doc, Json, Name, Slug, Strict, with_value
 from interlock_catalog.document_keys import DocumentKey, DocumentKind
 from interlock_catalog.normalise import FamilyFacts, normalise
+from interlock_catalog.vocabulary import slug as slug_of
 
 MUSCLE_FIELDS = ("muscles.primary", "muscles.secondary", "muscles.category", "muscles.contribution")
 TEXT_FIELDS = (
@@ -89,6 +90,28 @@ def normalise_exercise(state: Doc | None, item: Mapping[str, Json]) -> Doc | Non
         return None
     held = frozenset({str(state.get("name_slug"))} if item.get("keeps_slug") else ())
     return normalise(state, FamilyFacts(str(item["family_name"]), bool(item["qualified"]), held)).doc
+
+
+def list_normalise_items(
+    live: Mapping[str, Doc], facts: FamilyFacts, aliases: Container[str]
+) -> dict[str, dict[str, Json]]:
+    """What normalising each live exercise of a family takes, by id: no name goes without an alias that leads there."""
+    slugs = {identity: normalise(doc, facts).doc.get("name_slug") for identity, doc in live.items()}
+    items: dict[str, dict[str, Json]] = {}
+    for identity, doc in live.items():
+        old = doc.get("name_slug")
+        # A slug that is not that of the name is itself the fault, and nobody knows the exercise by it.
+        is_known = isinstance(doc.get("name"), str) and slug_of(str(doc["name"])) == old
+        is_lost = is_known and old and old != slugs[identity] and old not in slugs.values() and old not in aliases
+        items[identity] = {
+            "exercise_id": identity,
+            "family_name": facts.base_name,
+            "qualified": facts.qualified,
+            "old_slug": str(old) if is_lost else None,
+        }
+        if old in facts.held:
+            items[identity]["keeps_slug"] = True
+    return items
 
 
 def merge_document(key: str, state: Doc | None, source: str, target: str) -> Doc | None:

@@ -16,15 +16,18 @@ from pathlib import Path
 import msgspec
 
 from interlock import Runtime
-from interlock.operations import ShadowComparison
-from interlock.state import Ticket, TicketState
+from interlock.operations import Entry, ShadowComparison
+from interlock.state import ChangeFilter, ClaimState, Ticket, TicketState
 from interlock_catalog.checks.issues import ROLES
+from interlock_catalog.document_keys import RESOURCE
 from interlock_catalog.evidence import Evidence, find_accountable
 
 CALIBRATION = Path(__file__).with_name("calibration.toml")
 """Written by `make bench-catalog`: what each rule did to planted faults, other ones than it is judged by."""
 DECISION_WINDOW_S = 90 * 86_400
 """How long people's decisions count: the catalog, the model and the people change."""
+_UNDO = f"undo.{RESOURCE}"
+"""The tool by which changes are taken back."""
 
 
 class Tally(msgspec.Struct, frozen=True, array_like=True):
@@ -88,13 +91,19 @@ _TALLY_OF = {TicketState.APPROVED: _RIGHT, TicketState.SPENT: _RIGHT, TicketStat
 
 
 async def tally_decisions(runtime: Runtime) -> dict[str, Tally]:
-    """What people have made of each rule's proposals: tickets that they decided, shadow plans that they agreed with.
+    """What people have made of each rule's proposals: tickets that they decided, shadow plans that they agreed with,
+    changes that they took back one by one.
 
-    What the autopilot did itself says nothing, and neither does what was undone.
+    What the autopilot did itself says nothing, and neither does an undo of several changes: it does not say which.
     """
     since_us = round((time.time() - DECISION_WINDOW_S) * 1e6)
     found: dict[str, Tally] = {}
-    for decision in [*await _ticket_decisions(runtime, since_us), *await _shadow_decisions(runtime, since_us)]:
+    decisions = [
+        *await _ticket_decisions(runtime, since_us),
+        *await _shadow_decisions(runtime, since_us),
+        *await _undo_decisions(runtime, since_us),
+    ]
+    for decision in decisions:
         for rule in find_accountable(decision.evidence):
             found[rule.text] = found.get(rule.text, Tally()) + decision.tally
     return found
@@ -115,6 +124,32 @@ async def _ticket_decisions(runtime: Runtime, since_us: int) -> list[_Decision]:
                 tally = _TALLY_OF[tickets.pop(entry.ticket).state]
                 found += [_Decision(_parse_all(entry.evidence), tally)] if entry.status != "undone" else []
     return found
+
+
+async def _undo_decisions(runtime: Runtime, since_us: int) -> list[_Decision]:
+    """Changes of the autopilot that an undo took back which was of nothing else, and that are still taken back."""
+    claims = await runtime.store.claims(ChangeFilter())
+    # A generation that another one has replaced was made again since.
+    standing = [claim for claim in claims if claim.state is ClaimState.UNDONE and not claim.is_superseded]
+    undone = {claim.record or claim.intent for claim in standing}
+    # Each undo is a turn of its own.
+    turns = dict.fromkeys(claim.turn for claim in claims if claim.tool == _UNDO and claim.at_us >= since_us)
+    found = list[_Decision]()
+    for turn in (turn for turn in turns if turn is not None):
+        taken = [entry async for entry in runtime.operations.journal(turn=turn)]
+        record = _record_of_undo(taken[0]) if len(taken) == 1 else None
+        if record is None or record not in undone:
+            continue
+        async for entry in runtime.operations.journal(record=record):
+            found += [_Decision(_parse_all(entry.evidence), _WRONG)] if entry.actor in ROLES else []
+    return found
+
+
+def _record_of_undo(entry: Entry) -> int | None:
+    """The change that it took back; None if it did not, or if what it was asked has been deleted since."""
+    arguments = entry.arguments if isinstance(entry.arguments, dict) else {}
+    record = arguments.get("record")
+    return record if entry.status == "done" and isinstance(record, int) else None
 
 
 def _parse_all(evidence: Iterable[str]) -> tuple[Evidence, ...]:

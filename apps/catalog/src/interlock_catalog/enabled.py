@@ -7,6 +7,7 @@ from pathlib import Path
 
 from interlock.errors import ConfigError
 from interlock_catalog.settings import Loaded, home_option
+from interlock_catalog.text_files import read_utf8
 
 ENABLED = "enabled.txt"
 """The list that the policy reads."""
@@ -16,7 +17,7 @@ EVERY = "*"
 def read_enabled(loaded: Loaded) -> set[str]:
     """The families that may be changed, or `*` for all."""
     file = loaded.folder / ENABLED
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else ()
+    lines = read_utf8(file).splitlines() if file.exists() else ()
     return {line.strip() for line in lines if line.strip()}
 
 

@@ -16,6 +16,7 @@ from interlock_catalog.runner.ids import new_run_id
 from interlock_catalog.runner.records import FamilyResult, Run, open_run_store
 from interlock_catalog.runner.work_items import REJECTED, RunTurn
 from interlock_catalog.settings import Loaded
+from interlock_catalog.text_files import read_json_lines
 
 _SHOWN = 10
 _CORRECTABLE = ("invariant", "contract", "schema", "invalid_arguments")
@@ -63,7 +64,7 @@ async def submit_rejected(loaded: Loaded, file: Path, mode: str) -> dict[str, An
     """Submit every line of a file as a call; how each came out."""
     items, run = _read_lines(file), new_run_id()
     async with open_app(loaded) as app:
-        done = [{"line": number, **await _submit(app, run, item, mode)} for number, item in enumerate(items, 1)]
+        done = [{"line": number, **await _submit(app, run, item, mode)} for number, item in items.items()]
     return {"run": run, "items": done}
 
 
@@ -87,15 +88,14 @@ async def _submit(app: AppContext, run: str, item: dict[str, Any], mode: str) ->
     return {"tool": tool, "status": outcome.status.value, "reason": outcome.summary}
 
 
-def _read_lines(file: Path) -> list[dict[str, Any]]:
+def _read_lines(file: Path) -> dict[int, dict[str, Any]]:
+    """What is to be submitted, by the numbers of their lines."""
     try:
-        found = [json.loads(line) for line in file.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
+        found = dict(read_json_lines(file, "every line is a JSON object"))
     except FileNotFoundError:
         raise ConfigError(f"{file}: there is no such file; export one first") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file}: every line is a JSON object: {error}") from None
     # All of them before the first is submitted: half a file cannot be taken back by mending the other half.
-    faults = [f"line {number}: {fault}" for number, item in enumerate(found, 1) if (fault := _find_fault(item))]
+    faults = [f"line {number}: {fault}" for number, item in found.items() if (fault := _find_fault(item))]
     if faults:
         raise ConfigError(f"{file}: {'; '.join(faults[:_SHOWN])}; nothing was submitted")
     return found

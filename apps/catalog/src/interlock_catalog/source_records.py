@@ -13,6 +13,7 @@ import msgspec
 from interlock.errors import ConfigError
 from interlock_catalog.contracts import Json
 from interlock_catalog.counts import format_count
+from interlock_catalog.text_files import HALF_CHARACTER, find_half_character, read_utf8
 from interlock_catalog.vocabulary import slug
 
 MAX_ID_CHARS = 128
@@ -82,12 +83,11 @@ class _Repeating(dict[str, Any]):
 def read_source_file(file: Path) -> ReadRecords:
     """The records of a file; ConfigError if it is not even a list in JSON."""
     try:
-        # A byte order mark at the beginning is not part of the text, whoever put it there.
-        raw = json.loads(file.read_text(encoding="utf-8-sig"), object_pairs_hook=_build_object)
+        raw = json.loads(read_utf8(file), object_pairs_hook=_build_object)
     except FileNotFoundError:
         raise ConfigError(f"{file}: there is no such file") from None
     except (ValueError, OSError) as error:
-        raise ConfigError(f"{file}: {_EXPECTED}, and this is not JSON in UTF-8: {error}") from None
+        raise ConfigError(f"{file}: {_EXPECTED}, and this is not JSON: {error}") from None
     except RecursionError:
         raise ConfigError(f"{file}: {_EXPECTED}, and this is nested too deeply") from None
     if not isinstance(raw, list):
@@ -135,8 +135,11 @@ def _read(item: Json) -> SourceRecord | str:
         fields = ", ".join(map(_show_text, item)) or "none"
         return f"{error}; the fields of the record are {fields[:200]}"
     for text in _texts(record):
+        half = find_half_character(text)
+        if half is not None:
+            return f"{_show_text(text)} holds {half}, which is {HALF_CHARACTER}"
         if not text.isprintable() and not all(sign.isprintable() or sign in "\n\r\t" for sign in text):
-            return f"{_show_text(text)} has signs in it that cannot be printed or stored"
+            return f"{_show_text(text)} has signs in it that cannot be printed or stored; take them out"
     return _identity_error(record) or record
 
 

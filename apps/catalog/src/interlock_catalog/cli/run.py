@@ -14,7 +14,7 @@ from interlock.cli.output import console, notes, print_json, sanitize
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
 from interlock_catalog.cli.families import require_families
-from interlock_catalog.cli.suggestions import ledger_commands, naming_a_run
+from interlock_catalog.cli.suggestions import catalog_commands, ledger_commands, naming_a_run
 from interlock_catalog.enabled import select_enabled
 from interlock_catalog.settings import Loaded, load_existing_catalog
 
@@ -156,7 +156,7 @@ def _print_report(given: argparse.Namespace, loaded: Loaded, report: ChangeRepor
     from interlock_catalog.report.terminal import print_report
 
     suggest = ledger_commands(given, loaded)
-    print_report(console(), report, every=given.all, suggest=suggest)
+    print_report(console(), report, suggest, catalog_commands(given), every=given.all)
     if report.run.mode == "apply" and report.run.counts.get("ok"):
         console().print(f"  [dim]undo it: {sanitize(suggest(f'undo --run {report.run.id}'))}[/]")
 

@@ -12,7 +12,12 @@ from interlock.errors import ConfigError, NotFound
 from interlock_catalog.settings import SOURCE, Loaded, find_ledger_file, home_option
 
 Suggest = Callable[[str], str]
-"""A command of `interlock` itself, by its words, as it has to be typed."""
+"""A command by its words, as it has to be typed."""
+
+
+def catalog_commands(given: argparse.Namespace) -> Suggest:
+    """Commands of `interlock catalog` on this catalog."""
+    return lambda words: f"interlock catalog {words}{home_option(given.home)}"
 
 
 def ledger_commands(given: argparse.Namespace, loaded: Loaded) -> Suggest:

@@ -10,6 +10,7 @@ from interlock_catalog.changes import (
     approve_draft,
     build_alias,
     content_digest,
+    list_normalise_items,
     merge_document,
     normalise_exercise,
     patch_exercise,
@@ -20,10 +21,8 @@ from interlock_catalog.confidence import Calibration
 from interlock_catalog.contracts import Doc, Json
 from interlock_catalog.document_keys import DocumentKey, DocumentKind, alias_key, exercise_key, kind_of, name_of
 from interlock_catalog.evidence import Evidence, find_accountable
-from interlock_catalog.normalise import normalise
 from interlock_catalog.shortening import shorten
 from interlock_catalog.snapshot import Snapshot
-from interlock_catalog.vocabulary import slug
 
 
 class Op(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,30 +114,18 @@ def _plan_normalisation(
     facts, ids = family.facts, sorted(set(by_exercise) - gone)
     if not ids:
         return []
-    slugs = {identity: normalise(doc, facts).doc.get("name_slug") for identity, doc in family.live.items()}
-    ops = []
-    for identity in ids:  # a change of its own for each, so that each can be denied, and undone, alone
-        item = {
-            "exercise_id": identity,
-            "family_name": facts.base_name,
-            "qualified": facts.qualified,
-            "old_slug": _lost_slug(family, identity, slugs),
-        }
-        if family.exercises[identity].get("name_slug") in facts.held:
-            item["keeps_slug"] = True
-        arguments = {"family_slug": family.slug, "items": [item]}
-        ops.append(_build_op("normalize_catalog_page", "normalizer", arguments, by_exercise[identity], calibration))
-    return ops
-
-
-def _lost_slug(family: Snapshot, identity: str, slugs: Mapping[str, Json]) -> str | None:
-    """The slug that an exercise loses by normalisation, if people may know it by that, and nothing else has it."""
-    doc = family.exercises[identity]
-    old = doc.get("name_slug")
-    # A slug that is not that of the name is itself the fault, and nobody knows the exercise by it.
-    is_known = isinstance(doc.get("name"), str) and slug(str(doc["name"])) == old
-    is_lost = is_known and old and old != slugs[identity] and old not in slugs.values() and old not in family.aliases
-    return str(old) if is_lost else None
+    items = list_normalise_items(family.live, facts, family.aliases)
+    # A change of its own for each, so that each can be denied, and undone, alone.
+    return [
+        _build_op(
+            "normalize_catalog_page",
+            "normalizer",
+            {"family_slug": family.slug, "items": [items[identity]]},
+            by_exercise[identity],
+            calibration,
+        )
+        for identity in ids
+    ]
 
 
 def _build_op(

@@ -27,16 +27,28 @@ _MAX_CHANGES = 12
 _MAX_NAMES = 10
 _MAX_REJECTED = 3
 _MAX_TEXT = 100
+_NOT_ENABLED = ("family-not-enabled", "aliases-not-enabled")
+"""Rules of the shipped policy that deny what is only observed."""
 _LATER = "decided, or asked about, once the changes before it are made"
 
 
-def print_report(out: Console, report: ChangeReport, suggest: Callable[[str], str], *, every: bool = False) -> None:
+def print_report(
+    out: Console,
+    report: ChangeReport,
+    suggest: Callable[[str], str],
+    suggest_catalog: Callable[[str], str],
+    *,
+    every: bool = False,
+) -> None:
     """The whole report; long families are cut unless every change is asked for.
 
-    `suggest` makes what has to be typed of the words of a command.
+    `suggest` makes what has to be typed of the words of a command on the ledger, `suggest_catalog` of one of its own.
     """
     for family in report.families:
         _print_family(out, family, suggest, every=every)
+        if any(change.status == "denied" and change.rule in _NOT_ENABLED for change in family.changes):
+            enable = suggest_catalog(f"enable {family.result.family}")
+            out.print(f"  [dim]let it be changed, if this looks right: {sanitize(enable)}[/]")
     print_summary(out, report.run)
 
 

@@ -142,7 +142,7 @@ class RunSteps:
             case WorkKind.SEARCHES:
                 return await self._work_on_searches(context, request)
             case WorkKind.REJECTED:
-                raise ConfigError("what was rejected is submitted by a person: interlock catalog rejected --submit")
+                raise ConfigError("what was rejected is submitted by a person, with `catalog rejected FILE --submit`")
             case _:
                 assert_never(work.kind)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.errors import ConfigError
+from interlock_catalog.text_files import read_utf8
 
 ROLES = ("reader", "editor", "admin")
 """Each may do what those before it may."""
@@ -40,11 +41,11 @@ def digest_token(token: str) -> str:
 def read_tokens(file: Path, options: str = "") -> dict[str, TokenHolder]:
     """The tokens of a file; `options` are those with which `interlock catalog token` would write them there."""
     try:
-        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+        raw = tomllib.loads(read_utf8(file))
     except FileNotFoundError:
         way_out = f"make one with `interlock catalog token NAME{options}`"
         raise ConfigError(f"{file}: there are no tokens; {way_out}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
+    except (tomllib.TOMLDecodeError, OSError, RecursionError) as error:
         raise ConfigError(f"{file}: not valid TOML: {error}") from None
     found = {}
     for name, table in raw.get("token", {}).items():

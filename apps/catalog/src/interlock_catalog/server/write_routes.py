@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import msgspec
 from fastapi import APIRouter, Depends
 
 from interlock.errors import Conflict, InvalidInput, NotFound
-from interlock_catalog.changes import approve_draft, build_alias, merge_document, normalise_exercise
+from interlock_catalog.changes import (
+    approve_draft,
+    build_alias,
+    list_normalise_items,
+    merge_document,
+    normalise_exercise,
+)
 from interlock_catalog.contracts import KINDS, Doc, Strict, find_new_violations, is_live
 from interlock_catalog.document_keys import DocumentKind, alias_key, exercise_key, family_key, kind_of, name_of
 from interlock_catalog.naming import build_exercise_id
@@ -194,10 +201,20 @@ async def _normalise(write: WriteRequest, items: Items, family: str | None = Non
 
 
 async def _items_of_family(write: WriteRequest, family: str) -> Items:
+    """What brings each live exercise of a family into canonical form, and keeps every name that it had."""
     doc = await write.read_set.read_one(family_key(family))
     members = await write.store.backend.exercises(family=family)
-    facts = family_facts(doc, (member.value for member in members.values() if isinstance(member.value, dict)))
-    return {key: {"family_name": facts.base_name, "qualified": facts.qualified} for key in members}
+    docs = {name_of(key): found.value for key, found in members.items() if isinstance(found.value, dict)}
+    live = {identity: member for identity, member in docs.items() if is_live(member)}
+    slugs = sorted({value for member in live.values() if isinstance(value := member.get("name_slug"), str) and value})
+    aliases = {name_of(key): alias for key, alias in (await write.read_set.read_many(map(alias_key, slugs))).items()}
+    facts = family_facts(doc, live.values(), aliases)
+    # A name that an exercise of another family has, too, could not become an alias of this one.
+    named = (await write.store.backend.find_by_name(slugs)).items()
+    others = {str(item.value["name_slug"]) for key, item in named if is_live(item.value) and name_of(key) not in live}
+    facts = msgspec.structs.replace(facts, held=facts.held | others)
+    items = list_normalise_items(live, facts, aliases)
+    return {exercise_key(identity): item for identity, item in items.items()}
 
 
 def _add_normalise_routes(router: APIRouter, store: ServerStore, editor: Any) -> None:
@@ -240,7 +257,8 @@ def _add_normalise_routes(router: APIRouter, store: ServerStore, editor: Any) ->
         async def make() -> dict[str, Any]:
             doc = await write.read_set.read_one(key)
             family = await _items_of_family(write, str(doc.get("family_slug")))
-            return await _normalise(write, {key: family[key]})
+            # One that is merged or deprecated stays as it is.
+            return await _normalise(write, {key: family[key]} if key in family else {})
 
         return await write.run_once(make)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -14,6 +14,7 @@ from interlock_ranger.intake.problems import (
     OneOf,
     Range,
     check_fields,
+    keep_sound,
     one_of,
     parse_figure,
     show_value,
@@ -50,8 +51,10 @@ _SIZES: dict[str, dict[str, Allowed]] = {
 def read_trees(text: str) -> Checked:
     file = "trees.csv"
     table = _read_columns(text, file, TREE_COLUMNS)
-    problems = (*_find_foreign(table, file, TREE_COLUMNS, _MORE_TREE_COLUMNS), *_find_twice(table), *_find_equal(table))
-    return _read_rows(table, file, _check_tree, _build_tree, problems)
+    problems = [*_check_columns(table, file, TREE_COLUMNS, _MORE_TREE_COLUMNS), *_find_twice(table)]
+    if _is_whole(table, TREE_COLUMNS):
+        problems += _find_equal(table)
+    return _read_rows(table, file, _check_tree, _build_tree if _is_whole(table, TREE_COLUMNS) else None, problems)
 
 
 def read_plots(text: str, trees: tuple[Tree, ...]) -> Checked:
@@ -75,19 +78,32 @@ def read_plots(text: str, trees: tuple[Tree, ...]) -> Checked:
 
     file = "plots.csv"
     table = _read_columns(text, file, PLOT_COLUMNS)
-    problems = tuple(_find_foreign(table, file, PLOT_COLUMNS, _MORE_PLOT_COLUMNS))
-    return _read_rows(table, file, _check_plot, build_plot, problems)
+    problems = [*_check_columns(table, file, PLOT_COLUMNS, _MORE_PLOT_COLUMNS)]
+    return _read_rows(table, file, _check_plot, build_plot if _is_whole(table, PLOT_COLUMNS) else None, problems)
 
 
 def _read_columns(text: str, file: str, columns: tuple[str, ...]) -> Table:
     table = parse_table(text, file)
-    missing = [name for name in columns if name not in table.columns]
-    if missing:
-        raise InvalidInput(f"it has no column {', '.join(missing)}; it has {', '.join(table.columns)}")
+    # Without it nobody knows which plot a row is about, so there is nothing to be said of the rows.
+    if "plot_id" not in table.columns:
+        raise InvalidInput(_tell_missing(table, columns))
     return table
 
 
-def _find_foreign(table: Table, file: str, columns: tuple[str, ...], others: tuple[str, ...]) -> Iterator[InputProblem]:
+def _is_whole(table: Table, columns: tuple[str, ...]) -> bool:
+    return set(columns) <= set(table.columns)
+
+
+def _tell_missing(table: Table, columns: tuple[str, ...]) -> str:
+    missing = [name for name in columns if name not in table.columns]
+    return f"it has no column {', '.join(missing)}; it has {', '.join(table.columns)}"
+
+
+def _check_columns(
+    table: Table, file: str, columns: tuple[str, ...], others: tuple[str, ...]
+) -> Iterator[InputProblem]:
+    if not _is_whole(table, columns):
+        yield InputProblem(file=file, place="its header", way_out=_tell_missing(table, columns))
     for name in table.columns:
         if name not in (*columns, *others):
             yield InputProblem(
@@ -99,22 +115,24 @@ def _read_rows(
     table: Table,
     file: str,
     check: Callable[[str, TableRow], Iterator[InputProblem]],
-    build: Callable[[Mapping[str, str]], Any],
-    problems: tuple[InputProblem, ...] = (),
+    build: Callable[[Mapping[str, str]], Any] | None,
+    problems: Sequence[InputProblem],
 ) -> Checked:
-    records, places, found = [], [], list(problems)
+    """Every row, checked in the columns that are there; without a column that has to be there nothing is built."""
+    records, places, sound, found = list[Any](), list[str](), list[Mapping[str, str]](), list(problems)
     for row in table.rows:
-        wrong = [*_find_uneven(file, row)]
-        # Of a row whose cells are not where they belong, each cell would be told again.
-        wrong += () if row.broken or row.absent else check(f"row {row.number}", row)
+        place, uneven = f"row {row.number}", bool(row.broken or row.absent)
+        # Of a row whose cells are not where they belong, each cell would be told again, and is held against nothing.
+        wrong = [*_find_uneven(file, row), *(() if uneven else check(place, row))]
         found += wrong
-        if not wrong:
+        places.append(place)
+        sound.append({} if uneven else keep_sound(row.cells, place, wrong))
+        if not wrong and build is not None:
             records.append(build(row.cells))
-            places.append(f"row {row.number}")
     labelled = table.rows if "synthetic" in table.columns else ()
     labels = tuple((f"row {row.number}", row.cells["synthetic"]) for row in labelled)
     ids = tuple(row.cells["plot_id"] for row in table.rows)
-    return Checked(tuple(records), tuple(found), tuple(places), labels, ids)
+    return Checked(tuple(records), tuple(found), tuple(places), labels, ids, tuple(sound))
 
 
 def _find_uneven(file: str, row: TableRow) -> Iterator[InputProblem]:
@@ -147,7 +165,8 @@ def _check_tree(place: str, row: TableRow) -> Iterator[InputProblem]:
 
 def _normal_tree(cells: Mapping[str, str]) -> dict[str, str]:
     """Codes in capitals and flags in small letters, as they are compared."""
-    return {**cells, "species": cells["species"].upper(), "dead": cells["dead"].casefold()}
+    normal: dict[str, Callable[[str], str]] = {"species": str.upper, "dead": str.casefold}
+    return {**cells, **{name: rule(cells[name]) for name, rule in normal.items() if name in cells}}
 
 
 def _build_tree(cells: Mapping[str, str]) -> Tree:
@@ -163,22 +182,26 @@ def _build_tree(cells: Mapping[str, str]) -> Tree:
 
 
 def _check_plot(place: str, row: TableRow) -> Iterator[InputProblem]:
-    sizes = _SIZES.get(row.cells["plot_type"], {})
+    sizes = _SIZES.get(row.cells.get("plot_type", ""), {})
     allowed = {**_PLOT, **sizes}
     yield from check_fields("plots.csv", place, _read_cells(row.cells, allowed), allowed)
+    value = row.cells.get("measured_on")
     try:
-        date.fromisoformat(row.cells["measured_on"])
+        date.fromisoformat(value) if value is not None else None
     except ValueError:
-        value = row.cells["measured_on"]
         yield InputProblem(
-            file="plots.csv", place=place, field="measured_on", value=value, way_out="give a date as YYYY-MM-DD"
+            file="plots.csv",
+            place=place,
+            field="measured_on",
+            value=show_value(value),
+            way_out="give a date as YYYY-MM-DD",
         )
 
 
 def _read_cells(cells: Mapping[str, str], allowed: Mapping[str, Allowed]) -> dict[str, object]:
     """Cells as what is allowed in them: figures where a number has to stand, and the text itself where none does."""
     typed: dict[str, object] = {}
-    for name, limit in allowed.items():
+    for name, limit in ((name, limit) for name, limit in allowed.items() if name in cells):
         figure = parse_figure(cells[name]) if isinstance(limit, Range) else None
         typed[name] = cells[name] if figure is None else figure
     return typed

@@ -10,12 +10,20 @@ import msgspec
 import shapely
 from shapely.geometry import Point, shape
 
-from interlock.errors import ConfigError, InvalidInput
+from interlock.errors import InvalidInput
 from interlock_ranger.evidence import Today, today_utc
 from interlock_ranger.intake.agreement import find_future_days, find_laxer_stands, find_oversized_stands
 from interlock_ranger.intake.cruise_tables import FLAGS, read_plots, read_trees
 from interlock_ranger.intake.documents import parse_document
-from interlock_ranger.intake.fire_json import Checked, read_facts, read_sectors, read_stands, read_trails
+from interlock_ranger.intake.fire_json import (
+    Checked,
+    KnownFacts,
+    read_facts,
+    read_known_facts,
+    read_sectors,
+    read_stands,
+    read_trails,
+)
 from interlock_ranger.intake.problems import InputProblem, RefusedFire, find_duplicates, show_value
 from interlock_ranger.intake.rasters import RASTERS, NbrRaster, read_nbr
 from interlock_ranger.intake.shapes import join_parts, read_areas
@@ -39,17 +47,19 @@ class Files:
         self.digests = {file.name: file_digest(file) for file in sorted(folder.iterdir()) if file.is_file()}
         self.unreadable: dict[str, InputProblem] = {}
         self._documents: dict[str, Any] = {}
-        missing = [name for name in FILES if name not in self.digests]
-        if missing:
-            raise ConfigError(f"{folder.name}: {', '.join(missing)} is missing")
+        for name in FILES:
+            if name not in self.digests:
+                self.unreadable[name] = InputProblem(file=name, way_out="is missing; put it into the folder")
         alone = [name for name in RASTERS if name in self.digests]
         if len(alone) == 1:
-            raise ConfigError(
-                f"{folder.name}: {alone[0]} is there alone; dNBR needs {' and '.join(RASTERS)}, or neither"
-            )
+            absent = next(name for name in RASTERS if name not in self.digests)
+            way_out = f"is there alone; dNBR needs {' and '.join(RASTERS)}, or neither"
+            self.unreadable[absent] = InputProblem(file=alone[0], way_out=way_out)
 
     def read(self, name: str, parse: Callable[[Any], T], otherwise: T) -> T:
         """A file, parsed; tables as text, the others as JSON. What cannot be read is kept as a problem."""
+        if name in self.unreadable:
+            return otherwise
         try:
             raw = (self.folder / name).read_bytes()
             if name in _TABLES:
@@ -73,6 +83,7 @@ def read_fire(folder: Path, today: Today = today_utc) -> Fire:
     """A fire from its folder; one with a value that cannot be right is refused, with all of them."""
     files, nothing = Files(folder), Checked((), ())
     facts = files.read("fire.json", read_facts, nothing)
+    known = files.read("fire.json", read_known_facts, KnownFacts())
     perimeter = files.read("perimeter.geojson", lambda text: join_parts([a.geometry for a in read_areas(text)]), None)
     parts = _Parts(
         sectors=files.read("sectors.geojson", read_sectors, nothing),
@@ -83,18 +94,16 @@ def read_fire(folder: Path, today: Today = today_utc) -> Fire:
         plots=files.read("plots.csv", lambda text: read_plots(text, trees.records), nothing),
     )
     found = [problem for checked in (facts, *parts.all()) for problem in checked.problems]
-    own: Facts | None = facts.records[0] if facts.records else None
-    if own is not None:
-        found += _find_wrong_labels(files, own, {"plots.csv": parts.plots, "trees.csv": parts.trees})
+    found += _find_wrong_labels(files, known.synthetic, {"plots.csv": parts.plots, "trees.csv": parts.trees})
     found += _find_repeated(parts)
     found += _find_unknown(parts, files.unreadable)
-    if own is not None:
-        found += _find_unknown_dates(files, own)
+    found += _find_unknown_dates(files, known)
     if perimeter is not None:
-        found += _find_far(perimeter, parts, own)
-    found += _find_wrong_sizes(parts, perimeter, own)
-    found += find_laxer_stands(parts.sectors.records, parts.stands.records)
-    found += find_future_days(own, parts.plots.records, today())
+        found += _find_far(perimeter, parts, known)
+    found += _find_wrong_sizes(parts, perimeter, known, plots_known="plots.csv" not in files.unreadable)
+    found += find_laxer_stands(parts.sectors.sound, parts.stands.sound)
+    found += find_future_days(known.days, parts.plots.sound, today())
+    own: Facts | None = facts.records[0] if facts.records else None
     found = [*files.unreadable.values(), *found]
     if found or own is None:
         raise RefusedFire(folder.name, found)
@@ -126,18 +135,19 @@ class _Parts(msgspec.Struct, frozen=True, kw_only=True):
 def _find_repeated(parts: _Parts) -> Iterator[InputProblem]:
     yield from find_duplicates("sectors.geojson", "sector_id", parts.sectors.ids)
     yield from find_duplicates("trails.json", "trail_id", parts.trails.ids)
-    points = (point.damage_id for trail in parts.trails.records for point in trail.damage_points)
-    yield from find_duplicates("trails.json", "damage_id", points)
+    points = (point for trail in parts.trails.sound for point in trail["damage_points"] if "damage_id" in point)
+    yield from find_duplicates("trails.json", "damage_id", (point["damage_id"] for point in points))
     yield from find_duplicates("stands.json", "stand_id", parts.stands.ids)
     yield from find_duplicates("plots.csv", "plot_id", parts.plots.ids)
 
 
 def _find_unknown(parts: _Parts, unreadable: Collection[str]) -> Iterator[InputProblem]:
     """Records that belong to something which is not on file: they would be in no total."""
-    tallied = [(tree.plot_id, place) for tree, place in zip(parts.trees.records, parts.trees.places, strict=True)]
-    plots = [(plot.stand_id, plot.plot_id) for plot in parts.plots.records]
-    stands = [(stand.sector_id, stand.stand_id) for stand in parts.stands.records]
-    places = [(plot.sector_id, plot.plot_id) for plot in parts.plots.records if plot.sector_id]
+    tallied = list(zip(parts.trees.sound, parts.trees.places, strict=True))
+    plots = [(plot, plot["plot_id"]) for plot in parts.plots.sound if plot]
+    stands = [(stand, stand.get("stand_id", "")) for stand in parts.stands.sound]
+    # A plot may leave it to its stand.
+    places = [(plot, place) for plot, place in plots if plot.get("sector_id")]
     for file, name, own, known, where in (
         ("trees.csv", "plot_id", tallied, parts.plots.ids, "plots.csv"),
         ("plots.csv", "stand_id", plots, parts.stands.ids, "stands.json"),
@@ -146,15 +156,15 @@ def _find_unknown(parts: _Parts, unreadable: Collection[str]) -> Iterator[InputP
     ):
         there = frozenset(known)
         # Of a file that cannot be read nobody knows what is in it.
-        for value, place in own if where not in unreadable else ():
-            if value not in there:
+        for fields, place in own if where not in unreadable else ():
+            if name in fields and fields[name] not in there:
                 way_out = f"{where} has no such; add it there, or correct it here"
-                yield InputProblem(file=file, place=place, field=name, value=show_value(value), way_out=way_out)
+                yield InputProblem(file=file, place=place, field=name, value=show_value(fields[name]), way_out=way_out)
 
 
-def _find_unknown_dates(files: Files, facts: Facts) -> Iterator[InputProblem]:
+def _find_unknown_dates(files: Files, facts: KnownFacts) -> Iterator[InputProblem]:
     """Dates of files that are not there: a misspelled name would leave the date of the right one unsaid."""
-    for name in facts.file_dates:
+    for name in facts.dated_files:
         if name not in files.digests:
             way_out = "there is no such file in the folder; correct its name, or take it out"
             yield InputProblem(
@@ -162,34 +172,41 @@ def _find_unknown_dates(files: Files, facts: Facts) -> Iterator[InputProblem]:
             )
 
 
-def _find_wrong_sizes(parts: _Parts, perimeter: Any, facts: Facts | None) -> Iterator[InputProblem]:
-    yield from find_wrong_trails(parts.trails.records)
-    sectors = tuple(find_wrong_sectors(parts.sectors.records))
+def _find_wrong_sizes(parts: _Parts, perimeter: Any, facts: KnownFacts, *, plots_known: bool) -> Iterator[InputProblem]:
+    yield from find_wrong_trails(parts.trails.sound)
+    sectors = tuple(find_wrong_sectors(parts.sectors.sound))
     yield from sectors
     # A sum is held against the whole only where each part is right: one mistake is told once.
-    if sectors or parts.sectors.problems:
+    if sectors or not all(sector.keys() >= {"acres", "geometry"} for sector in parts.sectors.sound):
         return
-    stands = tuple(find_oversized_stands(parts.sectors.records, parts.stands.records, parts.plots.records))
+    stands: tuple[InputProblem, ...] = ()
+    # A plot says in which other sector its stand lies, too: without it a stand would be called too large.
+    if plots_known and all("stand_id" in plot for plot in parts.plots.sound):
+        stands = tuple(find_oversized_stands(parts.sectors.sound, parts.stands.sound, parts.plots.sound))
     yield from stands
-    if facts is not None and perimeter is not None:
-        right = () if stands else parts.stands.records
-        yield from find_wrong_totals(facts, perimeter, parts.sectors.records, right)
+    if facts.reported_acres is not None and perimeter is not None:
+        right = () if stands else parts.stands.sound
+        yield from find_wrong_totals(facts.reported_acres, perimeter, parts.sectors.sound, right)
 
 
-def _find_far(perimeter: Any, parts: _Parts, facts: Facts | None) -> Iterator[InputProblem]:
+def _find_far(perimeter: Any, parts: _Parts, facts: KnownFacts) -> Iterator[InputProblem]:
     """What lies nowhere near the perimeter: wrong coordinates put it on no map and in no neighbourhood."""
-    trails = parts.trails.records
-    lines = [("trails.json", f"trail {trail.trail_id}", shape(trail.line)) for trail in trails]
+    trails = parts.trails.sound
+    lines = [
+        ("trails.json", f"trail {trail.get('trail_id')}", shape(trail["line"])) for trail in trails if "line" in trail
+    ]
     points = [
-        ("trails.json", f"damage point {point.damage_id}", Point(point.longitude, point.latitude))
+        ("trails.json", f"damage point {point.get('damage_id')}", Point(point["longitude"], point["latitude"]))
         for trail in trails
-        for point in trail.damage_points
+        for point in trail["damage_points"]
+        if point.keys() >= {"longitude", "latitude"}
     ]
-    areas = [("sectors.geojson", f"sector {item.sector_id}", item.geometry) for item in parts.sectors.records]
-    places = [
-        ("fire.json", f"place {key}", Point(place.longitude, place.latitude))
-        for key, place in ({} if facts is None else facts.places).items()
+    areas = [
+        ("sectors.geojson", f"sector {item.get('sector_id')}", item["geometry"])
+        for item in parts.sectors.sound
+        if "geometry" in item
     ]
+    places = [("fire.json", f"place {key}", Point(position)) for key, position in facts.places.items()]
     for file, place, geometry in (*areas, *lines, *points, *places):
         if perimeter.distance(geometry) > _FAR_DEG:
             at = geometry.representative_point()
@@ -202,8 +219,8 @@ def _find_far(perimeter: Any, parts: _Parts, facts: Facts | None) -> Iterator[In
             )
 
 
-def _find_wrong_labels(files: Files, facts: Facts, tables: Mapping[str, Checked]) -> Iterator[InputProblem]:
-    """Files that call synthetic what fire.json calls real, or the other way round."""
+def _find_wrong_labels(files: Files, synthetic: bool | None, tables: Mapping[str, Checked]) -> Iterator[InputProblem]:
+    """Files that call synthetic what fire.json calls real, or the other way round; rasters that do not fit."""
     labels: list[tuple[str, str, object]] = [
         (name, place, label) for name, table in tables.items() for place, label in table.labels
     ]
@@ -216,9 +233,10 @@ def _find_wrong_labels(files: Files, facts: Facts, tables: Mapping[str, Checked]
     if len(rasters) == len(RASTERS) and not rasters[RASTERS[0]].lies_on(rasters[RASTERS[1]]):
         yield InputProblem(file=" and ".join(RASTERS), way_out="do not lie on one grid")
     labels += [(name, "its tag", raster.label) for name, raster in rasters.items() if raster.label is not None]
-    for file, place, label in labels:
-        if FLAGS.get(str(label).casefold()) is not facts.synthetic:
-            own = str(facts.synthetic).lower()
+    # Where fire.json itself does not say it, that is told; there is nothing to hold a label against.
+    for file, place, label in labels if synthetic is not None else ():
+        if FLAGS.get(str(label).casefold()) is not synthetic:
+            own = str(synthetic).lower()
             way_out = f"fire.json says synthetic: {own}; say the same here, or keep the data of two fires apart"
             yield InputProblem(file=file, place=place, field="synthetic", value=show_value(label), way_out=way_out)
 

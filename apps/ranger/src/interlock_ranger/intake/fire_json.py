@@ -7,11 +7,12 @@ from datetime import date
 from typing import Any, TypeVar
 
 import msgspec
+import shapely
 from shapely.validation import explain_validity
 
 from interlock.errors import InvalidInput
-from interlock_ranger.intake.problems import Allowed, InputProblem, Range, check_fields, one_of, show_value
-from interlock_ranger.intake.shapes import read_areas, read_line, read_projection
+from interlock_ranger.intake.problems import Allowed, InputProblem, Range, check_fields, keep_sound, one_of, show_value
+from interlock_ranger.intake.shapes import read_line, read_projection, survey_areas
 from interlock_ranger.records import (
     Access,
     DamageKind,
@@ -20,6 +21,7 @@ from interlock_ranger.records import (
     Facts,
     Imagery,
     Phase,
+    Place,
     Region,
     Sector,
     Stand,
@@ -36,7 +38,12 @@ _LONGITUDE = Range(low=-180, high=180, hint="degrees, WGS 84")
 _LATITUDE = Range(low=-90, high=90, hint="degrees, WGS 84")
 _MOST_ACRES = 100_000_000
 SLOPE_PCT = Range(low=0, high=500, hint="percent")
+_CHECKED_BY_PART: dict[str, type] = {
+    "imagery": dict, "analyst_thresholds": dict, "places": dict, "file_dates": dict, "damage_points": list,
+}  # fmt: skip
+"""Fields whose parts tell their own problems: the first of these is not told again as that of the whole."""
 _FIRE = "the fire"
+_WHOLLY_CONTAINED = 100
 _IN_ORDER = (
     ("ignition_date", "containment_date"),
     ("imagery.pre_date", "ignition_date"),
@@ -94,11 +101,24 @@ class Checked(msgspec.Struct, frozen=True):
     records: tuple[Any, ...]
     problems: tuple[InputProblem, ...]
     places: tuple[str, ...] = ()
-    """The rows that the records of a table stand in."""
+    """The rows of a table, as many as there are in `sound`."""
     labels: tuple[tuple[str, str], ...] = ()
     """What the rows of a table say in their column `synthetic`, with their places."""
     ids: tuple[str, ...] = ()
     """Of every record, also of those that are wrong: what belongs to one of these is not without a place."""
+    sound: tuple[Mapping[str, Any], ...] = ()
+    """Of every record, also of those that are wrong, the fields that are right by themselves, as the file has them."""
+
+
+class KnownFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What of fire.json can be held against other files and the day, whatever else is wrong with it."""
+
+    synthetic: bool | None = None
+    reported_acres: float | None = None
+    days: Mapping[str, date] = {}
+    places: Mapping[str, tuple[float, float]] = {}
+    """Longitude and latitude, by id."""
+    dated_files: tuple[str, ...] = ()
 
 
 def read_facts(document: Any) -> Checked:
@@ -110,7 +130,8 @@ def read_facts(document: Any) -> Checked:
     if isinstance(thresholds, dict):
         problems += check_fields(file, "analyst_thresholds", thresholds, dict.fromkeys(thresholds, _DNBR))
     for name, place in places.items() if isinstance(places, dict) else ():
-        problems += check_fields(file, f"place {name}", _as_record(place, f"place {name}"), _PLACE)
+        problems += _check_place(f"place {name}", place)
+    problems += _check_file_dates(raw.get("file_dates"))
     parts: tuple[tuple[str, type[Any]], ...] = (("imagery", Imagery), ("analyst_thresholds", Thresholds))
     for name, kind in parts:
         if isinstance(raw.get(name), dict):
@@ -121,6 +142,58 @@ def read_facts(document: Any) -> Checked:
         return Checked((), tuple(problems))
     facts, wrong = _convert(raw, Facts, file, _FIRE)
     return Checked(() if facts is None else (facts,), wrong)
+
+
+def read_known_facts(document: Any) -> KnownFacts:
+    """The facts that are right by themselves."""
+    raw = _as_record(document, "it")
+    imagery, places, dates = (
+        found if isinstance(found := raw.get(key), dict) else {} for key in ("imagery", "places", "file_dates")
+    )
+    # Of a fire that still burns it is the day that is hoped for.
+    contained = ("containment_date",) if raw.get("containment_pct") == _WHOLLY_CONTAINED else ()
+    said = {
+        **{name: raw.get(name) for name in ("ignition_date", "survey_date", "cruise_date", *contained)},
+        **{f"imagery.{name}": imagery.get(name) for name in ("pre_date", "post_date")},
+        **{f"file_dates.{name}": day for name, day in dates.items()},
+    }
+    acres, synthetic = raw.get("reported_acres"), raw.get("synthetic")
+    return KnownFacts(
+        synthetic=synthetic if isinstance(synthetic, bool) else None,
+        reported_acres=acres if _FACTS["reported_acres"].admits(acres) else None,
+        days={name: day for name, value in said.items() if (day := _read_day(value)) is not None},
+        places={
+            key: (place["longitude"], place["latitude"])
+            for key, place in places.items()
+            if isinstance(place, dict) and _has_position(place)
+        },
+        dated_files=tuple(dates),
+    )
+
+
+def _has_position(record: Mapping[str, Any]) -> bool:
+    return _LONGITUDE.admits(record.get("longitude")) and _LATITUDE.admits(record.get("latitude"))
+
+
+def _check_place(where: str, place: Any) -> Iterator[InputProblem]:
+    if not isinstance(place, dict):
+        yield InputProblem(file="fire.json", place=where, way_out="is no JSON object")
+        return
+    found = [*check_fields("fire.json", where, place, _PLACE)]
+    yield from found
+    yield from _check_shape("fire.json", where, place, Place, found)
+
+
+def _check_file_dates(dates: Any) -> Iterator[InputProblem]:
+    for name, day in dates.items() if isinstance(dates, dict) else ():
+        if _read_day(day) is None:
+            yield InputProblem(
+                file="fire.json",
+                place="file_dates",
+                field=show_value(name),
+                value=show_value(day),
+                way_out="give a date as YYYY-MM-DD",
+            )
 
 
 def _find_disorder(raw: Mapping[str, Any]) -> Iterator[InputProblem]:
@@ -152,67 +225,82 @@ def _read_day(value: object) -> date | None:
 
 
 def read_sectors(document: Any) -> Checked:
-    file, sectors, problems, ids = "sectors.geojson", list[Sector](), list[InputProblem](), list[str]()
-    areas = read_areas(document)
+    file, sectors, problems, sound = "sectors.geojson", list[Sector](), list[InputProblem](), list[Mapping[str, Any]]()
+    areas = survey_areas(document)
     problems += _find_foreign_members(file, document)
-    for number, (properties, geometry) in enumerate(areas, 1):
+    for number, (properties, geometry, fault) in enumerate(areas, 1):
         place = _name_place(properties, "sector_id", number)
         found = [*check_fields(file, place, properties, _SECTOR)]
-        if not geometry.is_valid:
+        if fault:
+            found.append(InputProblem(file=file, place=place, way_out=fault))
+        elif not geometry.is_valid:
             reason = explain_validity(geometry)
             found.append(
                 InputProblem(file=file, place=place, field="geometry", value=reason, way_out="redraw it there")
             )
-        ids += _own_id(properties, "sector_id")
         # Its label is no part of a sector: it is held against that of the fire, with all others.
         own = {name: value for name, value in properties.items() if name != "synthetic"}
         _add({**own, "geometry": geometry}, Sector, file, place, found, sectors)
+        sound.append(keep_sound(own if fault else {**own, "geometry": geometry}, place, found))
         problems += found
-    return Checked(tuple(sectors), tuple(problems), ids=tuple(ids))
+    return Checked(tuple(sectors), tuple(problems), ids=_list_ids(sound, "sector_id"), sound=tuple(sound))
 
 
 def read_trails(document: Any) -> Checked:
     if read_projection(document) is not None:
         raise InvalidInput("it is in another projection; give longitude and latitude in WGS 84 (EPSG:4326)")
-    file, trails, problems, ids = "trails.json", list[Trail](), list[InputProblem](), list[str]()
+    file, trails, problems, sound = "trails.json", list[Trail](), list[InputProblem](), list[Mapping[str, Any]]()
+    listed = _list_records(document, "trails")
     problems += _find_foreign(file, "at its top", document, ("trails", "crs"))
-    for number, raw in enumerate(_list_records(document, "trails"), 1):
+    problems += _find_no_objects(file, listed)
+    for number, raw in _only_objects(listed):
         place = _name_place(raw, "trail_id", number)
-        found = [*check_fields(file, place, raw, _TRAIL), *_check_points(place, raw)]
-        ids += _own_id(raw, "trail_id")
+        wrong_points, points = _read_points(place, raw)
+        found = [*check_fields(file, place, raw, _TRAIL), *wrong_points]
+        line = None
         try:
-            raw = {**raw, "line": read_line(raw["line"])} if "line" in raw else raw
-        except InvalidInput as error:
+            line = read_line(raw["line"]) if "line" in raw else None
+        except (InvalidInput, ValueError, TypeError, shapely.errors.ShapelyError) as error:
             found.append(InputProblem(file=file, place=place, way_out=str(error)))
-        _add(raw, Trail, file, place, found, trails)
+        _add(raw if line is None else {**raw, "line": line}, Trail, file, place, found, trails)
+        known = {name: value for name, value in keep_sound(raw, place, found).items() if name != "line"}
+        sound.append({**known, **({} if line is None else {"line": line}), "damage_points": points})
         problems += found
-    return Checked(tuple(trails), tuple(problems), ids=tuple(ids))
+    return Checked(tuple(trails), tuple(problems), ids=_list_ids(sound, "trail_id"), sound=tuple(sound))
 
 
-def _check_points(place: str, trail: Mapping[str, Any]) -> Iterator[InputProblem]:
+def _read_points(place: str, trail: Mapping[str, Any]) -> tuple[list[InputProblem], tuple[Mapping[str, Any], ...]]:
+    """What is wrong with the damage points of a trail, and the fields of each that are right."""
     allowed, miles, points = dict(_POINT), trail.get("miles"), trail.get("damage_points")
     if _TRAIL["miles"].admits(miles) and isinstance(miles, int | float):
         allowed["milepost"] = Range(low=0, high=miles, hint="the length of the trail")
+    problems, sound = list[InputProblem](), list[Mapping[str, Any]]()
     for number, point in enumerate(points if isinstance(points, list) else (), 1):
         where = f"damage point {number} of {place}"
-        record = _as_record(point, where)
-        known = record.get("crew_days") is not None
+        if not isinstance(point, dict):
+            problems.append(InputProblem(file="trails.json", place=where, way_out="is no JSON object"))
+            continue
+        known = point.get("crew_days") is not None
         days: dict[str, Allowed] = {"crew_days": Range(low=0, high=100_000)} if known else {}
-        found = [*check_fields("trails.json", where, record, {**allowed, **days})]
-        yield from found
-        yield from _check_shape("trails.json", where, record, DamagePoint, found)
+        found = [*check_fields("trails.json", where, point, {**allowed, **days})]
+        found += [*_check_shape("trails.json", where, point, DamagePoint, found)]
+        problems += found
+        sound.append(keep_sound(point, where, found))
+    return problems, tuple(sound)
 
 
 def read_stands(document: Any) -> Checked:
-    file, stands, problems, ids = "stands.json", list[Stand](), list[InputProblem](), list[str]()
+    file, stands, problems, sound = "stands.json", list[Stand](), list[InputProblem](), list[Mapping[str, Any]]()
+    listed = _list_records(document, "stands")
     problems += _find_foreign(file, "at its top", document, ("stands",))
-    for number, raw in enumerate(_list_records(document, "stands"), 1):
+    problems += _find_no_objects(file, listed)
+    for number, raw in _only_objects(listed):
         place = _name_place(raw, "stand_id", number)
         found = [*check_fields(file, place, raw, _STAND)]
-        ids += _own_id(raw, "stand_id")
         _add(raw, Stand, file, place, found, stands)
+        sound.append(keep_sound(raw, place, found))
         problems += found
-    return Checked(tuple(stands), tuple(problems), ids=tuple(ids))
+    return Checked(tuple(stands), tuple(problems), ids=_list_ids(sound, "stand_id"), sound=tuple(sound))
 
 
 def _find_foreign_members(file: str, document: Any) -> Iterator[InputProblem]:
@@ -228,11 +316,22 @@ def _find_foreign(file: str, place: str, record: Any, known: Sequence[str]) -> I
             yield InputProblem(file=file, place=place, way_out=f"there is no field {show_value(name)}; take it out")
 
 
-def _list_records(document: Any, key: str) -> list[dict[str, Any]]:
+def _list_records(document: Any, key: str) -> list[Any]:
     listed = _as_record(document, "it").get(key)
     if not isinstance(listed, list):
         raise InvalidInput(f"it has no list of {key}")
-    return [dict(_as_record(item, f"entry {number}")) for number, item in enumerate(listed, 1)]
+    return listed
+
+
+def _only_objects(listed: Sequence[Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The entries that are records, by their numbers in the whole list."""
+    return ((number, item) for number, item in enumerate(listed, 1) if isinstance(item, dict))
+
+
+def _find_no_objects(file: str, listed: Sequence[Any]) -> Iterator[InputProblem]:
+    for number, item in enumerate(listed, 1):
+        if not isinstance(item, dict):
+            yield InputProblem(file=file, way_out=f"entry {number} is no JSON object")
 
 
 def _as_record(item: Any, what: str) -> Mapping[str, Any]:
@@ -245,8 +344,8 @@ def _name_place(record: Mapping[str, Any], key: str, number: int) -> str:
     return str(record[key]) if isinstance(record.get(key), str) else f"entry {number}"
 
 
-def _own_id(record: Mapping[str, Any], key: str) -> list[str]:
-    return [record[key]] if isinstance(record.get(key), str) else []
+def _list_ids(sound: Sequence[Mapping[str, Any]], key: str) -> tuple[str, ...]:
+    return tuple(record[key] for record in sound if isinstance(record.get(key), str))
 
 
 def _add(
@@ -264,14 +363,12 @@ def _check_shape(
 ) -> Iterator[InputProblem]:
     """Every field that is missing, of another type, or unknown, but for what was found already."""
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
-    told = {problem.field for problem in found}
-    # What is made of parts has told its own problems: its first one is not told again as that of the whole.
-    inner = any(problem.place != place for problem in found)
+    told = {problem.field for problem in found if problem.place == place}
     for name, field in fields.items():
         if name not in raw:
             if field.required:
                 yield InputProblem(file=file, place=place, way_out=f"{name} is missing; add it")
-        elif name not in told and not (inner and isinstance(raw[name], dict | list)):
+        elif name not in told and not isinstance(raw[name], _CHECKED_BY_PART.get(name, ())):
             try:
                 msgspec.convert(raw[name], field.type)
             except msgspec.ValidationError as error:

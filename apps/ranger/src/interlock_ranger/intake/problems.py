@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
 from interlock.errors import ConfigError
 
 LISTED = 20
-"""So many different problems are told of a fire in one sentence; the error holds them all."""
+"""So many different problems are told of a file, so that one file does not hide the next; the error holds them all."""
 _PLACES = 10
 """So many rows with one and the same problem are named."""
 _LONGEST_VALUE = 40
@@ -92,6 +93,12 @@ def check_fields(
             )
 
 
+def keep_sound(record: Mapping[str, Any], place: str, found: Sequence[InputProblem]) -> Mapping[str, Any]:
+    """The fields of a record that are right by themselves: they can be held against others, whatever else is wrong."""
+    wrong = {problem.field for problem in found if problem.place == place}
+    return {name: value for name, value in record.items() if name not in wrong} if wrong else record
+
+
 def find_duplicates(file: str, field: str, ids: Iterable[str]) -> Iterator[InputProblem]:
     """Ids that come more than once; the second record would take the place of the first."""
     seen: set[str] = set()
@@ -120,16 +127,19 @@ def parse_figure(cell: str) -> float | None:
 
 
 def _describe(problems: Sequence[InputProblem]) -> str:
-    """All problems of one kind in one line, with the places where they are."""
+    """All problems of one kind in one line, with the places where they are, file by file."""
     places: dict[tuple[str, str, str, str], list[str]] = {}
     for item in problems:
         places.setdefault((item.file, item.field, item.value, item.way_out), []).append(item.place)
-    lines = [
-        f"{file}{_join(found)} {f'{field} {value!r}; ' if field else ''}{way_out}"
-        for (file, field, value, way_out), found in list(places.items())[:LISTED]
-    ]
-    left = len(places) - LISTED
-    return "".join(f"\n  {line}" for line in [*lines, *([f"and {left} more"] if left > 0 else [])])
+    of_files: dict[str, list[str]] = {}
+    for (file, field, value, way_out), found in places.items():
+        told = f"{file}{_join(found)} {f'{field} {value!r}; ' if field else ''}{way_out}"
+        of_files.setdefault(file, []).append(told)
+    return "".join(
+        f"\n  {line}"
+        for file, lines in of_files.items()
+        for line in [*lines[:LISTED], *([f"{file}: and {len(lines) - LISTED} more"] if len(lines) > LISTED else [])]
+    )
 
 
 def _join(places: Sequence[str]) -> str:

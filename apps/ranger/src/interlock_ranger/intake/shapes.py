@@ -15,6 +15,8 @@ from interlock.errors import InvalidInput
 WGS84 = "EPSG:4326"
 FEWEST_POSITIONS = 4
 """Of a ring: three corners, and the first again."""
+_NAMED = 10
+"""So many features that are no area are named in one sentence."""
 _POLYGONS = ("Polygon", "MultiPolygon", "GeometryCollection")
 _METRES = (
     "that looks like metres of a projection: save the file in WGS 84 (EPSG:4326), or name its projection in a"
@@ -33,18 +35,38 @@ _GUESSES: dict[str, Callable[[float, float], bool]] = {
 class MapFeature(NamedTuple):
     properties: dict[str, Any]
     geometry: Any
+    fault: str = ""
+    """Why there is no area; empty if there is one."""
+
+
+def survey_areas(document: Any) -> tuple[MapFeature, ...]:
+    """The features of a GeoJSON document: a collection, one feature, or a geometry alone; each with its own fault."""
+    to_wgs84 = read_projection(document)
+    features = _list_features(document)
+    if not features:
+        raise InvalidInput("there is no feature in it")
+    return tuple(_survey_area(item, f"feature {n}", to_wgs84) for n, item in enumerate(features, 1))
 
 
 def read_areas(document: Any) -> tuple[MapFeature, ...]:
-    """The areas of a GeoJSON document: a collection of features, one feature, or a geometry alone."""
-    to_wgs84 = read_projection(document)
-    features = [_as_feature(item) for item in _list_features(document)]
-    if not features:
-        raise InvalidInput("there is no feature in it")
-    return tuple(
-        MapFeature(item.properties, _read_area(item.geometry, f"feature {n}", to_wgs84))
-        for n, item in enumerate(features, 1)
-    )
+    """The areas of a GeoJSON document, if each of its features is one."""
+    found = survey_areas(document)
+    faults = [item.fault for item in found if item.fault]
+    if faults:
+        more = f"; and {len(faults) - _NAMED} more" if len(faults) > _NAMED else ""
+        raise InvalidInput("; ".join(faults[:_NAMED]) + more)
+    return found
+
+
+def _survey_area(item: Any, where: str, to_wgs84: Callable[..., Any] | None) -> MapFeature:
+    properties: dict[str, Any] = {}
+    try:
+        properties, geometry, _ = _as_feature(item, where)
+        return MapFeature(properties, _read_area(geometry, where, to_wgs84))
+    except InvalidInput as error:
+        return MapFeature(properties, None, str(error))
+    except (ValueError, TypeError, shapely.errors.ShapelyError) as error:
+        return MapFeature(properties, None, f"{where} has no shape that can be read: {error}")
 
 
 def join_parts(areas: Sequence[Polygon | MultiPolygon]) -> Polygon | MultiPolygon:
@@ -96,13 +118,13 @@ def _list_features(document: Any) -> list[Any]:
     return [document]
 
 
-def _as_feature(item: Any) -> MapFeature:
+def _as_feature(item: Any, where: str) -> MapFeature:
     if not isinstance(item, dict):
-        raise InvalidInput("a feature is no object")
+        raise InvalidInput(f"{where} is no object")
     if "geometry" in item or item.get("type") == "Feature":
         properties = item.get("properties") or {}
         if not isinstance(properties, dict):
-            raise InvalidInput("the properties of a feature are no object")
+            raise InvalidInput(f"the properties of {where} are no object")
         return MapFeature(properties, item.get("geometry"))
     return MapFeature({}, item if "coordinates" in item or "geometries" in item else None)
 

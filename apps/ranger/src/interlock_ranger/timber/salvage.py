@@ -23,7 +23,7 @@ from interlock_ranger.evidence import (
 from interlock_ranger.records import Fire, Species, Stand
 from interlock_ranger.rules import get_rule
 from interlock_ranger.timber.cruise import StandCruise, check_on_file, cruise_stands, list_uncruised
-from interlock_ranger.timber.sampling import SampledPart, precision_of_sum
+from interlock_ranger.timber.sampling import SampledPart, SampleMean, plots_needed, precision_of_sum
 from interlock_ranger.timber.species import NAMES
 from interlock_ranger.timber.volume import LogRule
 
@@ -49,8 +49,11 @@ class Viability(StrEnum):
     MARGINAL = "MARGINAL"
     NOT_VIABLE = "NOT_VIABLE"
     NOT_ALLOWED = "NOT_ALLOWED"
+    UNDECIDED = "UNDECIDED"
+    """Its plots differ too much, or are too few, to say either."""
 
 
+_WITHOUT_NET_VALUE = (Viability.NOT_ALLOWED, Viability.UNDECIDED)
 _WITH_NET_VALUE = (Viability.VIABLE, Viability.MARGINAL)
 
 
@@ -75,7 +78,7 @@ class StandSalvage(Part):
     cost_usd_per_acre: float
     net_usd_per_acre: float
     net_usd: float | None
-    """None where the law lets nobody earn it."""
+    """None where the law lets nobody earn it, and where the plots cannot carry a verdict."""
     sampling_error_pct: float | None
     """Of the dead timber, at 95 %; None if its plots cannot tell."""
     window_ends_in_months: float
@@ -144,7 +147,7 @@ def assess_stands(fire: Fire, stand_id: str | None, day: date | None, today: Tod
     cruised = cruise_stands(fire, stands, LogRule.SCRIBNER)
     found = sorted(
         (_assess_stand(item, months) for item in cruised),
-        # What the law forbids comes last, however much it would fetch.
+        # What the law forbids comes last, however much it would fetch; what nobody can tell earns nothing yet.
         key=lambda s: (s.viability is Viability.NOT_ALLOWED, -(s.net_usd or 0.0)),
     )
     sources = tuple(map(fire.source, ("trees.csv", "plots.csv", "stands.json")))
@@ -205,8 +208,8 @@ def _assess_stand(item: StandCruise, months: float) -> StandSalvage:
     worth = sum(mbf * k.price_usd_per_mbf for k, mbf in kept)
     # What makes no product is not logged, and costs nothing.
     cost = sum(mbf for _, mbf in kept) * cost_usd_per_mbf(stand)
-    verdict = _judge(stand, worth, cost, has_dead=bool(left))
-    allowed = verdict.viability is not Viability.NOT_ALLOWED
+    verdict = _judge(stand, worth, cost, item.dead_bf, has_dead=bool(left))
+    has_net_value = verdict.viability not in _WITHOUT_NET_VALUE
     error_pct = item.dead_bf.error_pct
     return StandSalvage(
         stand_id=stand.stand_id,
@@ -217,7 +220,7 @@ def _assess_stand(item: StandCruise, months: float) -> StandSalvage:
         value_usd_per_acre=round(worth),
         cost_usd_per_acre=round(cost),
         net_usd_per_acre=round(worth - cost),
-        net_usd=round((worth - cost) * stand.acres) if allowed else None,
+        net_usd=round((worth - cost) * stand.acres) if has_net_value else None,
         sampling_error_pct=None if error_pct is None else round(error_pct, 1),
         # The last window to end: until then something of the stand can be sold.
         window_ends_in_months=round(max((k.months_left for k in left), default=0.0), 1),
@@ -242,8 +245,8 @@ def _assess_species(item: StandCruise, species: Species, months: float) -> Speci
     )
 
 
-def _judge(stand: Stand, worth: float, cost: float, *, has_dead: bool) -> _Verdict:
-    """What the law allows comes first; then whether anything is left to sell; then the margin."""
+def _judge(stand: Stand, worth: float, cost: float, dead_bf: SampleMean, *, has_dead: bool) -> _Verdict:
+    """What the law allows comes first; then whether anything is left to sell, and surely enough; then the margin."""
     if stand.designation == "wilderness":
         return _Verdict(Viability.NOT_ALLOWED, "wilderness: commercial harvest is not allowed", "land.wilderness")
     if stand.designation == "roadless":
@@ -253,11 +256,27 @@ def _judge(stand: Stand, worth: float, cost: float, *, has_dead: bool) -> _Verdi
         return _Verdict(Viability.NOT_VIABLE, "no dead timber was tallied on its plots", "timber.salvage")
     if worth <= 0:
         return _Verdict(Viability.NOT_VIABLE, "every window of its species has ended", "timber.salvage-window")
+    doubt = _find_doubt(dead_bf)
+    if doubt is not None:
+        return _Verdict(Viability.UNDECIDED, doubt, "timber.salvage-error")
     margin = (worth - cost) / worth
     reason = f"${worth:,.0f} an acre against ${cost:,.0f} of cost"
     if margin >= get_rule("timber.salvage").values["viable_margin"]:
         return _Verdict(Viability.VIABLE, reason, "timber.salvage")
     return _Verdict(Viability.MARGINAL if margin > 0 else Viability.NOT_VIABLE, reason, "timber.salvage")
+
+
+def _find_doubt(dead_bf: SampleMean) -> str | None:
+    """Why the plots of a stand cannot carry a verdict about its dead timber; None if they can."""
+    most: float = get_rule("timber.salvage-error").values["most_error_pct"]
+    if dead_bf.error_pct is None or dead_bf.cv_pct is None:
+        return "the sampling error of its dead timber is not known from one plot; more plots are needed"
+    if dead_bf.error_pct < most:
+        return None
+    return (
+        f"the sampling error of its dead timber, {dead_bf.error_pct:,.0f} %, is not under {most:g} %; more plots are"
+        f" needed, {plots_needed(dead_bf.cv_pct, most)} or more if they vary as these {dead_bf.n} do"
+    )
 
 
 def _describe_losses(found: Sequence[StandSalvage], months: float) -> str:
