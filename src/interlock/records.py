@@ -93,6 +93,8 @@ class Content(Value, frozen=True):
     change: Changed | None = None
     ticket_digest: str | None = None
     """Of the ticket that the call opened."""
+    same_as: str | None = None
+    """The idempotency key of the change that the caller's own id stands for, as the call was answered from it."""
     payload_digest: str | None = None
     """Of everything that lies beside the record of a change, images included."""
 

@@ -103,6 +103,24 @@ class Claimed(Value, frozen=True):
         return msgspec.structs.replace(self, name=f"{self.name}{_GENERATION}{self.generation}")
 
 
+def call_id_row(known: Claimed | None, name: str, claim: str, generation: int, call: str) -> Claimed:
+    """The row of a caller's own id, as it comes to stand for a generation of a claim. Its `tokens` are the generations
+    that it stood for before, its `intent` is the record that says so, and its `record` the outcome that the call was
+    answered from, where it has not made it itself."""
+    earlier = () if known is None else known.tokens
+    if known is not None and known.generation != generation:
+        earlier += (known.generation,)
+    return Claimed(name, claim, ClaimState.FAILED, generation, holder="", call=call, tool=LOCK, tokens=earlier)
+
+
+def may_bind(known: Claimed | None, claim: str, generation: int) -> bool:
+    """Whether a caller's own id comes to stand for a generation that it is answered from: it stands for none so far, or
+    for one that it was to make itself, and that is no later one."""
+    if known is None:
+        return True
+    return known.request == claim and known.record is None and known.generation <= generation
+
+
 class ChangeFilter(Value, frozen=True):
     """Which claims: of a turn, of a run, that touched a key, begun since a time, whose outcome is a record."""
 

@@ -76,11 +76,29 @@ class OpenClaim(Value, frozen=True):
     turn: str | None = None
     run: str | None = None
     call_name: str = ""
-    """The name that stands for the caller's own id of the call: it is refused if that was used for another claim. Empty
-    where the caller gave none, and where the claim itself goes by it."""
+    """The name that stands for the caller's own id of the call: it is refused if that was used for another claim, or
+    answered from this one. Empty where the caller gave none, and where the claim itself goes by it."""
+    replays: bool = False
+    """It is to be made again, whatever its id stood for: from now on that stands for this generation."""
     landings: int | None = None
     """Of a change that stands, and after which its caller found another one: what had landed on its keys by then. It is
     refused if more has: that may be what took it back and what made it again. None: what stands is not made again."""
+
+
+class BindCallId(Value, frozen=True):
+    """The caller's own id of a call stands, from now on, for the generation of a claim that it is answered from. The
+    batch's first record says so.
+
+    Never refused: where the id stands for something else by now, that stays.
+    """
+
+    name: str
+    """That of the row that stands for the id."""
+    claim: str
+    generation: int
+    record: int
+    """The outcome of that generation."""
+    call: str
 
 
 class RenewClaim(Value, frozen=True):
@@ -220,6 +238,7 @@ Transition = (
     | TakeToken
     | Seal
     | OpenClaim
+    | BindCallId
     | RenewClaim
     | CloseClaim
     | ResolveClaim

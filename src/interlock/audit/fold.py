@@ -19,7 +19,7 @@ from interlock.state import LANDED, ChangeFilter, Claimed, ClaimState, Halted, h
 from interlock.values import Json
 
 # Looked for in the text: a pass over millions of records cannot parse each of them.
-_SAYS_SOMETHING = ('"change":', '"ticket":')
+_SAYS_SOMETHING = ('"change":', '"ticket":', '"same_as":')
 _KINDS = ("intent", "ticket", "settle", "halt", "turn")
 _DOUBT = (ClaimState.OPEN, ClaimState.UNKNOWN)
 
@@ -105,6 +105,8 @@ class Fold:
         if content.ticket is not None:
             restated = record.kind == "intent" and change is not None and self._is_restated(change)
             self._tickets.see_call(record, content, content.ticket, restated=restated)
+        if content.same_as is not None and content.repeats is not None:
+            self._call_ids.answer(record, content.same_as, content.repeats)
         if change is None:
             return
         name = (change.claim, change.generation)
@@ -118,7 +120,8 @@ class Fold:
             self._close(claim, ClaimState(change.closed), record)
 
     def _begin(self, record: Stored, content: Content, change: Changed) -> None:
-        self._call_ids.begin(record, change)
+        if not self._is_restated(change):
+            self._call_ids.begin(record, change)
         name, keys = (change.claim, change.generation), exact_keys(content)
         known, before = self._claims.get(name), self._claims.get((change.claim, change.generation - 1))
         fault = None if before is None else self._again_fault(before)

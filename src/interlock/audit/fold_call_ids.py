@@ -8,14 +8,11 @@ import msgspec
 
 from interlock.openings import Digest, call_id_name
 from interlock.records import Changed, Stored
-from interlock.state import LOCK, Claimed, ClaimState
+from interlock.state import Claimed, call_id_row, may_bind
 
-
-class _Used(msgspec.Struct, frozen=True):
-    """The change that an id was first used for, and the record that has begun it."""
-
-    claim: str
-    record: int
+_Id = tuple[str, str | None, str, str]
+"""The tool, the turn, the actor and the call id. In a turn an id is its actor's, whatever the tool; elsewhere it is the
+tool's, whoever calls."""
 
 
 class CallIdFold:
@@ -24,37 +21,56 @@ class CallIdFold:
     def __init__(self) -> None:
         self.faults: list[str] = []
         """What can be in no honest ledger, whatever the tables say now."""
-        self._used: dict[tuple[str, str | None, str, str], _Used] = {}
+        self._rows: dict[_Id, Claimed] = {}
+        """Without their names, which are digests."""
+        self._first: dict[_Id, int] = {}
+        """The records that have first used them."""
 
     def begin(self, record: Stored, change: Changed) -> None:
         """A change was begun, perhaps under an id of the caller's own."""
         if change.id_is_ours or change.undoes is not None:
             return
-        # In a turn an id is its actor's, whatever the tool; elsewhere it is the tool's, whoever calls.
-        tool, actor = (record.tool, "") if record.turn is None else ("", record.actor)
-        name = (tool, record.turn, actor, record.call)
-        before = self._used.setdefault(name, _Used(change.claim, record.id))
-        if before.claim != change.claim:
+        name = _id_of(record)
+        known = self._rows.get(name)
+        if known is not None and known.request != change.claim:
             self.faults.append(
-                f"record {record.id}: begins a change under call id {record.call!r}, which record {before.record} had"
-                " used for another one"
+                f"record {record.id}: begins a change under call id {record.call!r}, which record {self._first[name]}"
+                " had used for another one"
             )
+            return
+        self._note(record, call_id_row(known, "", change.claim, change.generation, record.call), None)
+
+    def answer(self, record: Stored, key: str, repeats: int) -> None:
+        """A call was answered from the record of a change (`key`): from then on its id stands for that."""
+        claim, _, number = key.rpartition(".")
+        generation, known = int(number) if number.isdecimal() else 0, self._rows.get(_id_of(record))
+        if may_bind(known, claim, generation):
+            self._note(record, call_id_row(known, "", claim, generation, record.call), repeats)
+
+    def _note(self, record: Stored, row: Claimed, answered: int | None) -> None:
+        name = _id_of(record)
+        self._first.setdefault(name, record.id)
+        self._rows[name] = msgspec.structs.replace(row, intent=record.id, record=answered)
 
     def compare(self, found: Iterable[Claimed], digest: Digest, since: range) -> Iterator[str]:
         """What the rows of ids say otherwise than the ledger; `since`: the records that were written meanwhile."""
         rows = {row.name: row for row in found}
         ids = {name: row for name, row in rows.items() if row.is_call_id}
-        for (tool, turn, actor, call), used in self._used.items():
+        for (tool, turn, actor, call), wanted in self._rows.items():
             name = call_id_name(digest, tool=tool, turn=turn, actor=actor, call=call)
-            if name == used.claim:  # the claim goes by it
+            if name == wanted.request:  # the claim goes by it
                 continue
             ids.pop(name, None)
-            row, where = rows.get(name), f"call id {call!r} (record {used.record})"
+            row, where = rows.get(name), f"call id {call!r} (record {wanted.intent})"
             if row is None:
                 yield f"{where}: the ledger holds it, and the store does not: it could be used for another change"
-            elif row != Claimed(name, used.claim, ClaimState.FAILED, 1, holder="", call=call, tool=LOCK):
+            elif row.intent not in since and row != msgspec.structs.replace(wanted, name=name):
                 yield f"{where}: its row in the store is not the one that was written for it"
         for row in ids.values():
-            about = rows.get(row.request)
-            if about is None or about.intent not in since:
+            if row.intent not in since:
                 yield f"call id {row.call!r}: the store holds it, and the ledger knows of no change under it"
+
+
+def _id_of(record: Stored) -> _Id:
+    tool, actor = (record.tool, "") if record.turn is None else ("", record.actor)
+    return tool, record.turn, actor, record.call

@@ -9,7 +9,7 @@ from interlock.engine.perform.write import probe
 from interlock.engine.pipeline import Engine
 from interlock.engine.turn_tail import TurnTail
 from interlock.engine.turns import FoldedTurns
-from interlock.engine.undo_chain import chain_fault, links_of, made_by, taking_back, undoes_of
+from interlock.engine.undo_chain import chain_fault, claim_by_key, links_of, made_by, taking_back, undoes_of
 from interlock.engine.whole_changes import WholeChange, whole_change
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "TurnTail",
     "WholeChange",
     "chain_fault",
+    "claim_by_key",
     "hold_locks",
     "links_of",
     "made_by",

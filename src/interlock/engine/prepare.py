@@ -12,8 +12,10 @@ from interlock.changes import Unreadable, plan_difference, plan_digest, read_dig
 from interlock.engine.admit import deny, end_denied
 from interlock.engine.context import Admitted, Ended, EngineContext, Prepared, refuse
 from interlock.engine.denials import denied_elsewhere
-from interlock.engine.idempotency import answer_of_claim, not_looked_up, settled_claim
+from interlock.engine.idempotency import not_looked_up
 from interlock.engine.preconditions import violated_precondition
+from interlock.engine.recorded_answers import answer_of_claim
+from interlock.engine.store_waits import settled_claim
 from interlock.errors import StoreError
 from interlock.policy import decide
 from interlock.policy.decide import risk_by_rules

@@ -28,6 +28,7 @@ from interlock.tools import LONGEST_MESSAGE, Reading, Redactor, shorten_problem
 from interlock.transitions import (
     Append,
     Batch,
+    BindCallId,
     CloseClaim,
     Committed,
     MarkStanding,
@@ -252,6 +253,7 @@ def _details(ctx: EngineContext, ended: Ended) -> dict[str, Any]:
         "trust": Trust.TRUSTED if tool is None else tool.trust,
         "cost_micros": ended.cost_micros,
         "repeats": ended.repeats,
+        "same_as": next((f"{item.claim}.{item.generation}" for item in ended.settle if type(item) is BindCallId), None),
         "ticket_digest": None if ended.asks is None else ticket_digest(ended.asks, ctx.digest),
         "asked_digest": None if ended.asked is None else ctx.digest(canonical(ended.asked, WHATEVER)),
     }

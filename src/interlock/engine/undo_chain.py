@@ -38,7 +38,7 @@ async def links_of(store: Store, at: At, undoes: str | None) -> list[Link]:
     """A change, what it had taken back, and so on down to one that took nothing back."""
     links: list[Link] = []
     while undoes is not None and all(link.key != undoes for link in links):
-        link = Link(undoes, await _claim(store, at, undoes))
+        link = Link(undoes, await claim_by_key(store, at, undoes))
         links.append(link)
         undoes = None if link.claim is None else await undoes_of(store, at, link.claim)
     return links
@@ -55,11 +55,12 @@ async def undoes_of(store: Store, at: At, claim: Claimed) -> str | None:
     return change.undoes if change is not None and change.claim == claim.first_name else None
 
 
-async def _claim(store: Store, at: At, key: str) -> Claimed | None:
+async def claim_by_key(store: Store, at: At, key: str) -> Claimed | None:
     """The claim of an idempotency key, under its own name or under the one that it keeps beside later generations."""
     name, _, generation = key.rpartition(".")
     at("undo.claim")
-    for row in (await store.claim(name), await store.claim(f"{name}#{generation}")):
+    for kept in (name, f"{name}#{generation}"):
+        row = await store.claim(kept)
         if row is not None and row.generation == int(generation):
             return row
     return None

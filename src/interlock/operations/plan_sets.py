@@ -282,7 +282,7 @@ async def apply_set(
             if outcome.undone:  # while the set was on its way
                 undone = await undone_calls(ctx, turn)
         if outcome is None or call_id in undone:
-            outcome = undone_outcome(undone[call_id], undone_message(undone[call_id], turn, place))
+            outcome = undone_outcome(call_id, undone[call_id], undone_message(undone[call_id], turn, place))
         outcomes.append(so_far.say_what_moved(item, outcome))
         if outcome.status is not Status.OK:
             break

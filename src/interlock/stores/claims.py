@@ -12,8 +12,19 @@ from typing import assert_never
 import msgspec
 
 from interlock.reasons import RefusalKind
-from interlock.state import LANDED, LOCK, ChangeFilter, Claimed, ClaimState, Lease, is_wildcard, wildcard
+from interlock.state import (
+    LANDED,
+    ChangeFilter,
+    Claimed,
+    ClaimState,
+    Lease,
+    call_id_row,
+    is_wildcard,
+    may_bind,
+    wildcard,
+)
 from interlock.transitions import (
+    BindCallId,
     CloseClaim,
     MarkReturning,
     MarkStanding,
@@ -26,7 +37,7 @@ from interlock.transitions import (
 )
 
 Mark = MarkUndone | MarkReturning | MarkStanding
-ClaimTransition = OpenClaim | RenewClaim | CloseClaim | ResolveClaim | Mark | RequireClaim
+ClaimTransition = OpenClaim | BindCallId | RenewClaim | CloseClaim | ResolveClaim | Mark | RequireClaim
 _MARKS: dict[type[Mark], tuple[ClaimState, tuple[ClaimState, ...]]] = {
     MarkUndone: (ClaimState.UNDONE, (ClaimState.DONE, ClaimState.RETURNING)),
     MarkReturning: (ClaimState.RETURNING, (ClaimState.UNDONE,)),
@@ -65,6 +76,8 @@ class ClaimTable:
             case OpenClaim():
                 before = None if row is None else self._made_before(row, ask)
                 return self._used_otherwise(ask) or before or self._refuse_held(ask, now_us)
+            case BindCallId():
+                return None
             case RenewClaim() | CloseClaim() | RequireClaim():
                 state = ask.state if isinstance(ask, RequireClaim) else ClaimState.OPEN
                 if row is not None and (row.holder, row.state) == (ask.holder, state):
@@ -84,19 +97,18 @@ class ClaimTable:
 
     def apply(self, ask: ClaimTransition, now_us: int) -> None:
         """Make a transition that was checked."""
-        if isinstance(ask, RequireClaim):
-            return
-        (self.changed if isinstance(ask, OpenClaim) else self.moved).add(ask.name)
+        if not isinstance(ask, RequireClaim | OpenClaim | BindCallId):
+            self.moved.add(ask.name)
         match ask:
+            case RequireClaim():
+                pass
+            case BindCallId():
+                self._bind(ask)
             case OpenClaim():
+                self.changed.add(ask.name)
                 self._claim(ask, now_us)
             case RenewClaim():
-                row, expires_us = self.claims[ask.name], now_us + ask.lease_us
-                self.claims[ask.name] = msgspec.structs.replace(row, expires_us=expires_us)
-                if ask.restated:
-                    self.unnumbered.append((ask.name, "intent"))
-                for key in row.keys:
-                    self._lease(msgspec.structs.replace(self.leases[key], expires_us=expires_us))
+                self._renew(ask, now_us + ask.lease_us)
             case CloseClaim() | ResolveClaim():
                 row = self.claims[ask.name]
                 self.claims[ask.name] = msgspec.structs.replace(row, state=ask.state)
@@ -104,10 +116,8 @@ class ClaimTable:
                 if ask.state in _OVER:
                     untouched = frozenset(ask.untouched if isinstance(ask, CloseClaim) else ())
                     self._release(row, untouched, now_us, landed=ask.state is ClaimState.DONE)
-                else:  # nobody renews it any more: whoever wants its keys is told so now, not when the lease is over
-                    for key in row.keys:
-                        lease = self.leases[key]
-                        self._lease(msgspec.structs.replace(lease, expires_us=min(lease.expires_us, now_us)))
+                else:
+                    self._give_up(row, now_us)
             case MarkUndone() | MarkReturning() | MarkStanding():
                 self.claims[ask.name] = msgspec.structs.replace(self.claims[ask.name], state=_MARKS[type(ask)][0])
             case _:
@@ -120,8 +130,11 @@ class ClaimTable:
 
     def _used_otherwise(self, ask: OpenClaim) -> Refused | None:
         used = self.claims.get(ask.call_name) if ask.call_name else None
-        if used is None or used.request == ask.name:
+        if used is None or (used.request == ask.name and (used.record is None or ask.replays)):
             return None
+        if used.request == ask.name:
+            message = f"call id {ask.call!r} was answered from record {used.record} meanwhile; call again"
+            return Refused(RefusalKind.CLAIMED, ask.call_name, message)
         return Refused(
             RefusalKind.REUSED, ask.call_name, f"call id {ask.call!r} was used for another call; use a new one"
         )
@@ -214,12 +227,21 @@ class ClaimTable:
             at_us=now_us,
         )
         self.unnumbered.append((ask.name, "intent"))
-        if ask.call_name and ask.call_name not in self.claims:
+        if ask.call_name:
             # A row of its own: whoever comes with the same id waits for it in the store, and finds what it stands for.
-            self.claims[ask.call_name] = Claimed(
-                ask.call_name, ask.name, ClaimState.FAILED, 1, holder="", call=ask.call, tool=LOCK
-            )
-            self.changed.add(ask.call_name)
+            known = self.claims.get(ask.call_name)
+            self._stand_for(call_id_row(known, ask.call_name, ask.name, ask.generation, ask.call))
+
+    def _bind(self, ask: BindCallId) -> None:
+        known = self.claims.get(ask.name)
+        if may_bind(known, ask.claim, ask.generation):
+            row = call_id_row(known, ask.name, ask.claim, ask.generation, ask.call)
+            self._stand_for(msgspec.structs.replace(row, record=ask.record))
+
+    def _stand_for(self, row: Claimed) -> None:
+        self.claims[row.name] = row
+        self.changed.add(row.name)
+        self.unnumbered.append((row.name, "intent"))
 
     def _release(self, row: Claimed, untouched: frozenset[str], now_us: int, *, landed: bool) -> None:
         for key in row.keys:
@@ -229,6 +251,20 @@ class ClaimTable:
             if landed and key not in untouched:
                 lease = msgspec.structs.replace(lease, changed_us=now_us, changed_run=row.run or row.turn or "")
             self._lease(lease)
+
+    def _renew(self, ask: RenewClaim, expires_us: int) -> None:
+        row = self.claims[ask.name]
+        self.claims[ask.name] = msgspec.structs.replace(row, expires_us=expires_us)
+        if ask.restated:
+            self.unnumbered.append((ask.name, "intent"))
+        for key in row.keys:
+            self._lease(msgspec.structs.replace(self.leases[key], expires_us=expires_us))
+
+    def _give_up(self, row: Claimed, now_us: int) -> None:
+        """Nobody renews it any more: whoever wants its keys is told so now, not when the lease is over."""
+        for key in row.keys:
+            lease = self.leases[key]
+            self._lease(msgspec.structs.replace(lease, expires_us=min(lease.expires_us, now_us)))
 
     def _lease(self, lease: Lease) -> None:
         self.leases[lease.key] = lease

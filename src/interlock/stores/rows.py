@@ -15,6 +15,7 @@ from interlock.stores.state import TABLE_OF, Account, PendingWrites, State, Tabl
 from interlock.transitions import (
     Append,
     Batch,
+    BindCallId,
     OpenClaim,
     OpenTicket,
     Reserve,
@@ -64,6 +65,7 @@ def _load_buckets(connection: Connection, state: State, buckets: list[str]) -> N
 def _load_claims(connection: Connection, state: State, asks: list[Any]) -> None:
     opened = [ask for ask in asks if type(ask) is OpenClaim]
     call_names = {ask.call_name for ask in opened if ask.call_name}
+    call_names |= {ask.name for ask in asks if type(ask) is BindCallId}
     if connection.locks_rows:  # then there must be a row to lock
         connection.run_many(sql.OPEN_CLAIM, sorted((name,) for name in {ask.name for ask in opened} | call_names))
     wanted = {key for ask in opened for key in ask.keys}

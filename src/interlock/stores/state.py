@@ -19,6 +19,7 @@ from interlock.stores.tickets import HaltTable, TicketTable
 from interlock.transitions import (
     Append,
     Batch,
+    BindCallId,
     CloseClaim,
     Committed,
     DecideTicket,
@@ -58,6 +59,7 @@ TABLE_OF: dict[type[Transition], Table] = {
     TakeToken: "buckets",
     Seal: "checkpoints",
     OpenClaim: "claims",
+    BindCallId: "claims",
     RenewClaim: "claims",
     CloseClaim: "claims",
     ResolveClaim: "claims",

@@ -9,10 +9,11 @@ import msgspec
 
 from interlock.changes import TakingBack, local_key
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
-from interlock.engine.idempotency import answer_of_claim, settled_claim
 from interlock.engine.locks import lock_name, release_dead
 from interlock.engine.perform.attempt import Work, interrupted_reading
 from interlock.engine.record import intent
+from interlock.engine.recorded_answers import answer_of_claim
+from interlock.engine.store_waits import settled_claim
 from interlock.engine.undo_chain import landings_since
 from interlock.engine.unsettled import read_blocked
 from interlock.engine.waiting import Waiting
@@ -172,6 +173,7 @@ def _open_claim(ctx: EngineContext, prepared: Prepared, holder: str, landings: i
         turn=call.turn,
         run=call.run,
         call_name=claim.call_name,
+        replays=call.replays,
         landings=landings,
     )
 
@@ -207,6 +209,6 @@ def _refusal(work: Work, receipt: Refused) -> Reading:
         return refuse(
             Status.FAILED, Reason.LEASE_LOST, f"what it was to be made under is not held any more: {receipt.limit}"
         )
-    if receipt.kind is RefusalKind.UNDONE:
+    if receipt.kind in (RefusalKind.UNDONE, RefusalKind.CLAIMED):
         return refuse(Status.FAILED, Reason.MOVED, receipt.message)
     return reading
