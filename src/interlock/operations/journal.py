@@ -65,7 +65,7 @@ async def journal(ctx: EngineContext, which: ChangeFilter) -> AsyncIterator[Entr
 
 
 async def _made_entry(ctx: EngineContext, claim: Claimed) -> Entry | None:
-    if claim.intent is None:  # a hold, which is no change
+    if claim.intent is None or claim.is_lock:  # a hold, or the id of a call, which is no change
         return None
     intent, whole = await read_record(ctx, claim.intent)
     if intent is None:

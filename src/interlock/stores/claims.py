@@ -312,5 +312,6 @@ def matches_filter(claim: Claimed, which: ChangeFilter) -> bool:
         and (which.run is None or claim.run == which.run)
         and (which.key is None or which.key in claim.keys or wildcard(which.key) in claim.keys)
         and (which.since_us is None or claim.at_us >= which.since_us)
-        and (which.record is None or which.record in (claim.record, claim.intent))
+        # The row of an id names records too, and is no change.
+        and (which.record is None or (which.record in (claim.record, claim.intent) and not claim.is_call_id))
     )
