@@ -239,6 +239,10 @@ ID_ROWS = {  # {ids}: those that stand for call ids
     "of another id": "UPDATE claims SET call = 'x' WHERE {ids}",
     "a claim": "UPDATE claims SET tool = 'pay' WHERE {ids}",
     "a lock": "UPDATE claims SET name = 'interlock.lock|' || name WHERE {ids}",
+    "of another generation": "UPDATE claims SET generation = 2 WHERE {ids}",
+    "of earlier generations": "UPDATE claims SET tokens = '[1]' WHERE {ids}",
+    "answered otherwise": "UPDATE claims SET record = 1 WHERE {ids}",
+    "not answered": "UPDATE claims SET record = NULL, intent = NULL WHERE {ids}",
     "invented": "INSERT INTO claims (name, request, state, generation, holder, call, tool, keys, tokens, expires_us, at_us)"
     " SELECT 'x', request, state, generation, holder, 'y', tool, keys, tokens, expires_us, at_us FROM claims"
     " WHERE {ids}",
@@ -246,16 +250,20 @@ ID_ROWS = {  # {ids}: those that stand for call ids
 
 
 @pytest.mark.parametrize("forgery", ID_ROWS)
-@pytest.mark.parametrize("within", [{"run": "mon"}, {"turn": "t"}])
+@pytest.mark.parametrize(
+    ("within", "forged"), [({"run": "mon"}, "order-1"), ({"turn": "t"}, "order-1"), ({"turn": "t"}, "order-2")]
+)
 async def test_the_row_of_a_call_id_that_was_deleted_edited_or_invented_is_found(
-    durable_url: str, edit: Edit, made: list[int], within: dict[str, Any], forgery: str
+    durable_url: str, edit: Edit, made: list[int], within: dict[str, Any], forged: str, forgery: str
 ) -> None:
     async with running(paying(made, once_per="run"), url=durable_url) as runtime:
         for _ in range(2):
             assert (await runtime.call("pay", {"amount": 5}, actor="ann", call_id="order-1", **within)).ok
+        # Answered from the first one: its row stands for that from then on.
+        assert (await runtime.call("pay", {"amount": 5}, actor="ann", call_id="order-2", **within)).repeats == 2
         async with runtime.lock("shelf/a"):
             assert await problems(runtime) == ""
-        edit(ID_ROWS[forgery].format(ids="tool = 'interlock.lock' AND keys = '[]'"), ())
+        edit(ID_ROWS[forgery].format(ids=f"tool = 'interlock.lock' AND keys = '[]' AND call = '{forged}'"), ())
         assert "call id" in await problems(runtime)
 
 

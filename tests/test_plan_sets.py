@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from interlock import Context, Status, Tool, tool
+from interlock import Compensation, Context, Status, Tool, tool
 from interlock.audit import verify
 from interlock.errors import NothingLanded
 from interlock.operations import Change, PlannedChange
@@ -269,6 +269,45 @@ async def test_a_change_that_was_undone_stops_its_set_until_it_is_made_again(sto
         stored, _wrong = await runtime.operations.plan_set(changes, actor="ann", name="s")
         last = await runtime.operations.apply_set("s", stored, actor="ann")
     assert ([outcome.ok for outcome in last], stored[0].notes, len(sent)) == ([True, True], (), 2)
+
+
+@pytest.mark.parametrize("first_of_all", [True, False])
+async def test_a_change_that_was_made_before_its_set_and_undone_since_stops_it(
+    store_url: str, first_of_all: bool
+) -> None:
+    """Made once ever, by another call: the set was answered from its record, and what follows rests on it."""
+    booked, sent = list[int](), list[Any]()
+
+    @tool(effect="send", once_per="ever", compensate=Compensation("refund", lambda asked, _value: asked))
+    async def pay(amount: int) -> str:
+        booked.append(amount)
+        return "paid"
+
+    @tool(effect="send")
+    async def refund(amount: int) -> str:
+        booked.append(-amount)
+        return "refunded"
+
+    tools = pay, refund, mailing(sent, NothingLanded("down"), retry=RetryRule(max_attempts=1))
+    changes = [Change("pay", {"amount": 1}), Change("mail", {"to": "x"})]
+    async with running(*tools, url=store_url) as runtime:
+        operations = runtime.operations
+        before = await runtime.call("pay", {"amount": 1}, actor="ann", call_id="order-1")
+        planned, _ = await operations.plan_set(changes, actor="ann", name="s")
+        paid, failed = await operations.apply_set("s", planned, actor="ann")
+        assert (paid.repeats, failed.status) == (before.record, Status.FAILED)
+        await operations.undo(record=before.record)
+        if not first_of_all:  # somebody has made it again, and that is another one
+            assert (await runtime.call("pay", {"amount": 1}, actor="ann", call_id="order-2")).ok
+        made = list(booked)
+        stored, _ = await operations.plan_set(changes, actor="ann", name="s")
+        (stopped,) = await operations.apply_set("s", stored, actor="ann")
+        report = await verify(runtime.store)
+    assert (error(stopped), stopped.undone, stopped.call_id) == ("moved", True, "set:s.0")
+    assert f"was made (record {before.record}) and undone since" in stopped.summary
+    assert (stopped.summary, "replay" in stopped.summary) == (stored[0].notes[-1], False)
+    assert (booked, sent) == (made, ["x"])
+    assert report.intact, report
 
 
 async def test_a_change_that_was_settled_and_then_undone_stops_its_set_too() -> None:

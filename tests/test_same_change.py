@@ -16,10 +16,12 @@ import pytest
 from pydantic import BaseModel, Field, RootModel, field_serializer
 from typing_extensions import TypedDict
 
-from interlock import Runtime, Status, Tool, tool
+from interlock import Compensation, Outcome, Runtime, Status, Tool, tool
 from interlock.audit import verify
+from interlock.config import Settings
 from interlock.errors import InDoubt, NothingLanded
 from interlock.policy import parse_policy
+from interlock.state import ChangeFilter
 from interlock.tools import RetryRule
 from interlock.values import Budget
 from tests.conftest import expect
@@ -485,3 +487,295 @@ async def test_a_read_of_which_nobody_can_say_what_was_asked_for_is_not_taken_fo
     assert (forgotten.ok, clamped.ok) == (True, True)
     assert [error(outcome) for outcome in again[:2]] == ["call_id_reused"] * 2
     assert again[2].repeats == clamped.record
+
+
+# Delivered again, whatever happened since
+
+
+def banking(booked: list[int], fails: list[BaseException] | None = None, **options: Any) -> tuple[Tool, Tool]:
+    """A payment that can be taken back, with what takes it back; it raises what is in `fails` first."""
+
+    @tool(effect="send", retry=ONCE, compensate=Compensation("refund", lambda asked, _value: asked), **options)
+    async def pay(amount: int, answer: str = "paid") -> str:
+        if fails:
+            raise fails.pop(0)
+        booked.append(amount)
+        return answer if answer != "unusable" else 5  # type: ignore[return-value]
+
+    @tool(effect="send")
+    async def refund(amount: int, answer: str = "paid") -> str:
+        booked.append(-amount)
+        return "refunded"
+
+    return pay, refund
+
+
+async def pay(runtime: Runtime, call_id: str, **details: Any) -> Outcome:
+    return await runtime.call("pay", {"amount": 1}, **{"actor": "ann", "call_id": call_id, **details})
+
+
+async def set_title(runtime: Runtime, title: str, call_id: str, **details: Any) -> Outcome:
+    asked = {"actor": "ann", "call_id": call_id, **details}
+    return await runtime.call(asked.pop("tool", "title"), {"id": "a", "title": title}, **asked)
+
+
+@pytest.mark.parametrize("once_per", ["actor", "ever"])
+async def test_a_payment_delivered_again_is_not_made_after_a_later_one_was_made_and_undone(
+    once_per: str, store_url: str
+) -> None:
+    booked: list[int] = []
+    async with running(*banking(booked, once_per=once_per), url=store_url) as runtime:
+        first = await pay(runtime, "o1")
+        await runtime.operations.undo(record=first.record)
+        second = await pay(runtime, "o2")
+        await runtime.operations.undo(record=second.record)
+        third = await pay(runtime, "o3")
+        again = [await pay(runtime, name) for name in ("o1", "o2", "o3", "o1")]
+        report = await verify(runtime.store)
+    assert [outcome.repeats for outcome in again] == [outcome.record for outcome in (first, second, third, first)]
+    assert [outcome.undone for outcome in again] == [True, True, False, True]
+    assert booked == [1, -1, 1, -1, 1]
+    assert report.intact, report
+
+
+async def test_a_write_delivered_again_is_not_made_over_what_came_after_the_same_one_of_another_call(
+    store_url: str,
+) -> None:
+    shelf = Shelf()
+    tools = retitle(shelf, [], once_per="actor"), retitle(shelf, [], name="put")
+    async with running(*tools, url=store_url) as runtime:
+        first = await set_title(runtime, "one", "f1")
+        await set_title(runtime, "two", "p1", tool="put")
+        second = await set_title(runtime, "one", "f2")
+        await set_title(runtime, "three", "p2", tool="put")
+        again = [await set_title(runtime, "one", name) for name in ("f1", "f2")]
+        report = await verify(runtime.store)
+    assert (first.repeats, second.repeats) == (None, None)
+    assert [outcome.repeats for outcome in again] == [first.record, second.record]
+    assert shelf.items["a"] == {"title": "three"}
+    assert report.intact, report
+
+
+@pytest.mark.parametrize("within", [{}, {"turn": "t"}])
+async def test_a_payment_that_was_answered_from_another_record_is_not_made_once_that_was_undone(
+    within: dict[str, Any], store_url: str
+) -> None:
+    booked: list[int] = []
+    async with running(*banking(booked, once_per="ever"), url=store_url) as runtime:
+        first = await pay(runtime, "o1", **within)
+        answered = await pay(runtime, "o2", **within)
+        await runtime.operations.undo(record=first.record)
+        again = [await pay(runtime, name, **within) for name in ("o2", "o1", "o2")]
+        other = await runtime.call("pay", {"amount": 2}, actor="ann", call_id="o2", **within)
+        booked_then = list(booked)
+        anew = await pay(runtime, "o3", **within)
+        last = await pay(runtime, "o2", **within)
+        report = await verify(runtime.store)
+    assert answered.repeats == first.record
+    assert {(outcome.ok, outcome.repeats, outcome.undone) for outcome in (*again, last)} == {(True, first.record, True)}
+    assert (error(other), booked_then) == ("call_id_reused", [1, -1])
+    assert (anew.repeats, booked) == (None, [1, -1, 1])
+    assert report.intact, report
+
+
+@pytest.mark.parametrize("within", [{}, {"turn": "t"}])
+async def test_a_write_that_was_answered_from_another_record_is_not_made_over_what_came_after_that(
+    within: dict[str, Any], store_url: str
+) -> None:
+    shelf = Shelf()
+    tools = retitle(shelf, [], once_per="ever"), retitle(shelf, [], name="put")
+    async with running(*tools, url=store_url) as runtime:
+        first = await set_title(runtime, "one", "1", **within)
+        answered = await set_title(runtime, "one", "2", **within)
+        await set_title(runtime, "two", "3", tool="put", **within)
+        again = await set_title(runtime, "one", "2", **within)
+        report = await verify(runtime.store)
+    assert (answered.repeats, again.repeats) == (first.record, first.record)
+    assert shelf.items["a"] == {"title": "two"}
+    assert report.intact, report
+
+
+async def test_the_same_id_of_two_actors_in_a_turn_stands_for_what_each_of_them_was_told(store_url: str) -> None:
+    booked: list[int] = []
+    async with running(*banking(booked), url=store_url) as runtime:
+        first = await pay(runtime, "1", turn="t")
+        answered = await pay(runtime, "1", turn="t", actor="ben")
+        await runtime.operations.undo(record=first.record)
+        again = [await pay(runtime, "1", turn="t", actor=actor) for actor in ("ben", "ann")]
+        report = await verify(runtime.store)
+    assert (answered.repeats, {outcome.repeats for outcome in again}) == (first.record, {first.record})
+    assert booked == [1, -1]
+    assert report.intact, report
+
+
+@pytest.mark.parametrize("within", [{}, {"turn": "t"}])
+async def test_a_payment_whose_answer_was_unusable_is_not_made_again_after_its_refund(
+    within: dict[str, Any], store_url: str
+) -> None:
+    booked: list[int] = []
+    asked, details = {"amount": 1, "answer": "unusable"}, {"actor": "ann", "call_id": "1", **within}
+    async with running(*banking(booked), url=store_url) as runtime:
+        first = await runtime.call("pay", asked, **details)
+        await runtime.operations.undo(record=first.record)
+        again = await runtime.call("pay", asked, **details)
+        report = await verify(runtime.store)
+    assert (error(first), error(again), again.repeats, again.undone) == ("bad_result",) * 2 + (first.record, True)
+    assert booked == [1, -1]
+    assert report.intact, report
+
+
+@pytest.mark.parametrize("how", ["unusable", "not as planned", "settled"])
+async def test_a_write_of_a_turn_that_landed_and_was_not_ok_is_not_made_over_what_came_after_it(
+    how: str, store_url: str
+) -> None:
+    shelf, made = Shelf(), list[str]()
+
+    async def landed(_arguments: Any, _context: Any) -> bool | None:
+        return True if "recovering" in shelf.items else None
+
+    @tool(
+        effect="write",
+        key="{id}",
+        resource=shelf,
+        probe=landed,
+        retry=ONCE,
+        simulate=lambda _state, asked: {"title": asked["title"]},
+    )
+    async def title(id: str, title: str) -> str:
+        made.append(title)
+        if title == "two" or how == "unusable":
+            shelf.items[id] = {"title": title}
+            return title if title == "two" else 5  # type: ignore[return-value]
+        shelf.items[id] = {"title": title, "half": True}
+        if how == "settled":
+            raise InDoubt("lost")
+        return title
+
+    policy = OPEN.replace('mode = "apply"\n', 'mode = "apply"\nas_planned = ["title"]\n')
+    async with running(title, policy=policy, url=store_url) as runtime:
+        first = await set_title(runtime, "one", "1", turn="t")
+        assert not first.ok
+        shelf.items["recovering"] = {}
+        assert len(await runtime.operations.recover()) == (how == "settled")
+        assert (await set_title(runtime, "two", "2", turn="t")).ok
+        again = await set_title(runtime, "one", "1", turn="t")
+        report = await verify(runtime.store)
+    assert (made, shelf.items["a"]) == (["one", "two"], {"title": "two"})
+    assert again.repeats is not None
+    assert (again.ok, again.repeats == first.record) == ((True, False) if how == "settled" else (False, True))
+    assert report.intact, report
+
+
+@pytest.mark.parametrize("options", [{}, {"once_per": "ever"}])
+async def test_a_replay_that_fails_leaves_an_id_what_it_stood_for(options: dict[str, Any], store_url: str) -> None:
+    booked, fails = list[int](), list[BaseException]()
+    async with running(*banking(booked, fails=fails, **options), url=store_url) as runtime:
+        first = await pay(runtime, "o1", run="r")
+        await runtime.operations.undo(record=first.record)
+        fails.append(NothingLanded("down"))
+        ((_step, replayed),) = await runtime.operations.replay("r")
+        again = await pay(runtime, "o1", run="r")
+        ((_step, made),) = await runtime.operations.replay("r")
+        last = await pay(runtime, "o1", run="r")
+        report = await verify(runtime.store)
+    assert (expect(replayed).status, again.repeats, again.undone) == (Status.FAILED, first.record, True)
+    assert (last.repeats, last.undone, booked) == (expect(made).record, False, [1, -1, 1])
+    assert report.intact, report
+
+
+async def test_what_failed_under_an_id_and_was_made_and_undone_under_another_is_made_under_it(store_url: str) -> None:
+    booked: list[int] = []
+    async with running(*banking(booked, [NothingLanded("down")], once_per="ever"), url=store_url) as runtime:
+        failed = await pay(runtime, "o1")
+        second = await pay(runtime, "o2")
+        await runtime.operations.undo(record=second.record)
+        retried = await pay(runtime, "o1")
+        again = [await pay(runtime, name) for name in ("o1", "o2")]
+        report = await verify(runtime.store)
+    assert (failed.status, retried.ok, retried.repeats) == (Status.FAILED, True, None)
+    assert [(outcome.repeats, outcome.undone) for outcome in again] == [(retried.record, False), (second.record, True)]
+    assert booked == [1, -1, 1]
+    assert report.intact, report
+
+
+class GatedShelf(Shelf):
+    """A shelf that keeps the first who reads it, once it is told to, until it is opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.armed, self.reached, self.opened = False, asyncio.Event(), asyncio.Event()
+
+    async def read_state(self, key: str) -> Any:
+        if self.armed:
+            self.armed = False
+            self.reached.set()
+            await self.opened.wait()
+        return await super().read_state(key)
+
+
+async def test_an_id_that_was_answered_meanwhile_is_not_made_by_another_delivery_of_it(store_url: str) -> None:
+    shelf, made = GatedShelf(), list[Any]()
+    async with running(retitle(shelf, made, once_per="ever"), url=store_url) as runtime:
+        undo = runtime.operations.undo
+        first = await set_title(runtime, "one", "1")
+        ((_step, undone),) = await undo(record=first.record)
+        shelf.armed = True
+        slow = asyncio.create_task(set_title(runtime, "one", "2"))  # it finds that the change was undone
+        await shelf.reached.wait()
+        assert expect((await undo(record=expect(undone).record))[0][1]).ok  # it stands again
+        answered = await set_title(runtime, "one", "2")
+        assert expect((await undo(record=first.record))[0][1]).ok
+        shelf.opened.set()
+        late = await slow
+        again = await set_title(runtime, "one", "2")
+        report = await verify(runtime.store)
+    assert (answered.repeats, again.repeats, again.undone) == (first.record, first.record, True)
+    assert (late.status, error(late), len(made)) == (Status.FAILED, "moved", 1), late.summary
+    assert "was answered from record" in late.summary
+    assert report.intact, report
+
+
+async def test_of_many_deliveries_at_once_each_id_is_made_or_answered_once(durable_url: str) -> None:
+    """Whatever the order in which they, and an undo, come through: the rows of the ids agree with the ledger."""
+    booked: list[int] = []
+    tools, policy = banking(booked, once_per="ever"), parse_policy(OPEN)
+    async with (
+        Runtime.open(durable_url, policy=policy, tools=tools) as one,
+        Runtime.open(durable_url, policy=policy, tools=tools) as two,
+    ):
+        first = await pay(one, "o0")
+        ids = [f"o{n}" for n in range(4)] * 2
+        undo = asyncio.create_task(one.operations.undo(record=first.record))
+        await asyncio.gather(*[pay(runtime, name) for name in ids for runtime in (one, two)])
+        await undo
+        paid = len(booked)
+        told = [await pay(two, name) for name in ids]
+        rows = [row for row in await two.store.claims(ChangeFilter()) if row.is_call_id]
+        report = await verify(two.store)
+    assert len(booked) <= paid + 1, "only an id that has heard nothing so far is made"
+    assert {outcome.repeats for outcome in told[4:]} == {outcome.repeats or outcome.record for outcome in told[:4]}
+    assert (told[0].repeats, len(rows)) == (first.record, 4)
+    assert report.intact, report
+
+
+@pytest.mark.parametrize("repeats", ["answer", "stop", "allow"])
+async def test_a_read_delivered_again_is_answered_from_the_record_whatever_is_said_of_identical_ones(
+    repeats: Any, store_url: str
+) -> None:
+    made: list[str] = []
+
+    @tool(effect="read")
+    async def look(q: str) -> int:
+        made.append(q)
+        return len(made)
+
+    async with running(look, url=store_url, settings=Settings(repeats=repeats)) as runtime:
+        details: dict[str, Any] = {"actor": "ann", "turn": "t", "call_id": "1"}
+        first, again = [await runtime.call("look", {"q": "x"}, **details) for _ in range(2)]
+        other = await runtime.call("look", {"q": "y"}, **details)
+        identical = await runtime.call("look", {"q": "x"}, actor="ann", turn="t", call_id="2")
+        unnamed = [await runtime.call("look", {"q": "z"}, actor="ann", turn="u") for _ in range(2)]
+    assert (first.value, again.value, again.repeats) == (1, 1, first.record)
+    assert error(other) == "call_id_reused"
+    assert (identical.ok, identical.repeats is None) == (repeats != "stop", repeats != "answer")
+    assert (unnamed[1].ok, made.count("z")) == (repeats != "stop", 2 if repeats == "allow" else 1)
