@@ -278,7 +278,7 @@ async def test_a_change_that_was_made_before_its_set_and_undone_since_stops_it(
     """Made once ever, by another call: the set was answered from its record, and what follows rests on it."""
     booked, sent = list[int](), list[Any]()
 
-    @tool(effect="send", once_per="ever", compensate=Compensation("refund", lambda asked, _value: asked))
+    @tool(effect="send", once_per="ever", compensate=Compensation("refund", lambda asked, _value: dict(asked)))
     async def pay(amount: int) -> str:
         booked.append(amount)
         return "paid"

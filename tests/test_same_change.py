@@ -495,7 +495,7 @@ async def test_a_read_of_which_nobody_can_say_what_was_asked_for_is_not_taken_fo
 def banking(booked: list[int], fails: list[BaseException] | None = None, **options: Any) -> tuple[Tool, Tool]:
     """A payment that can be taken back, with what takes it back; it raises what is in `fails` first."""
 
-    @tool(effect="send", retry=ONCE, compensate=Compensation("refund", lambda asked, _value: asked), **options)
+    @tool(effect="send", retry=ONCE, compensate=Compensation("refund", lambda asked, _value: dict(asked)), **options)
     async def pay(amount: int, answer: str = "paid") -> str:
         if fails:
             raise fails.pop(0)

@@ -22,8 +22,9 @@ from interlock.errors import StoreError
 from interlock.ports import Query, Spent, Store, genesis, link
 from interlock.reasons import RefusalKind
 from interlock.records import Checkpoint, Record
-from interlock.state import ClaimState, Halted, TicketState
+from interlock.state import Halted
 from interlock.stores import MemoryStore
+from interlock.testing.claim_contract import ClaimContract
 from interlock.testing.contract_checks import OpenStore, on_a_ledger, on_one_store, open_ledger, refuses
 from interlock.testing.store_moves import (
     T0,
@@ -39,24 +40,20 @@ from interlock.testing.store_moves import (
 )
 from interlock.transitions import (
     Append,
-    CloseClaim,
     Committed,
-    DecideTicket,
     DropPayload,
     Halt,
     Lift,
-    MarkUndone,
     OpenClaim,
     Refused,
     RenewClaim,
     RequireNotHalted,
-    ResolveClaim,
     Seal,
     Settle,
 )
 
 
-class StoreContract:
+class StoreContract(ClaimContract):
     """What every store does. A refusal is told by its kind and limit; it has a sentence, in the store's own words.
 
     The suite moves the time: a store with a clock of its own has to go by that of whoever asks.
@@ -259,41 +256,6 @@ class StoreContract:
         receipts = await asyncio.gather(*work)
         assert sum(isinstance(receipt, Committed) for receipt in receipts) == 5
         assert len(await record_ids(store)) == 5
-
-    @on_one_store
-    async def test_claims_tickets_and_halts_refuse_what_does_not_fit(self, store: Store) -> None:
-        claim = OpenClaim("n", "request", 1, "h", "c", "t", ("r/a",), 100, "turn", "run")
-        assert await store.commit(batch(entry(1), claim)) == Committed((1,), tokens=(T0,), changed=(0,))
-        for other, kind in (
-            (claim, "claimed"),
-            (OpenClaim("n", "another", 1, "h2", "c2", "t", (), 100), "reused"),
-            (OpenClaim("m", "request", 1, "h2", "c2", "t", ("r/a",), 100), "leased"),
-            (OpenClaim("m", "request", 1, "h2", "c2", "t", ("r/*",), 100), "leased"),
-            (CloseClaim("n", "h2", ClaimState.DONE), "lost"),
-            (RenewClaim("n", "h2", 900), "lost"),
-            (ResolveClaim("n", "h", ClaimState.DONE), "settled"),
-            (MarkUndone("n", 1), "undone"),
-            (DecideTicket("no", TicketState.APPROVED, "b", ""), "ticket"),
-            (Lift("all"), "halt"),
-        ):
-            refused = await store.commit(batch(entry(2), other, at=T0 + 1))
-            assert isinstance(refused, Refused), other
-            assert refused.kind == kind
-        assert await record_ids(store) == [1], "a refused batch leaves nothing"
-        assert isinstance(await store.commit(batch(entry(3), CloseClaim("n", "h", ClaimState.DONE))), Committed)
-        assert (held := await store.claim("n")) is not None
-        assert (held.state, held.intent, held.record) == (ClaimState.DONE, 1, 2)
-        everything = OpenClaim("m", "request", 1, "h2", "c2", "t", ("r/*",), 100)
-        assert await store.commit(batch(entry(4), everything)) == Committed((3,), tokens=(T0 + 1,), changed=(T0,))
-
-    @on_one_store
-    async def test_what_stands_is_made_again_only_on_the_landings_that_its_caller_saw(self, store: Store) -> None:
-        for name, at in (("n", T0), ("m", T0 + 10)):  # another change comes after it
-            await store.commit(batch(OpenClaim(name, "request", 1, "h", "c", "t", ("r/a",), 100), at=at))
-            await store.commit(batch(CloseClaim(name, "h", ClaimState.DONE), at=at))
-        for landings, made in ((None, False), (T0, False), (T0 + 10, True)):
-            again = OpenClaim("n", "request", 2, "h", "c", "t", ("r/a",), 100, landings=landings)
-            assert isinstance(await store.commit(batch(again, at=T0 + 20)), Committed) is made, landings
 
     @on_one_store
     async def test_what_is_halted_is_told_until_it_is_lifted(self, store: Store) -> None:

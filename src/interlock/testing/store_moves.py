@@ -17,6 +17,7 @@ from interlock.state import ChangeFilter, ClaimState, ReviewTerms, Ticket, Ticke
 from interlock.transitions import (
     Append,
     Batch,
+    BindCallId,
     CloseClaim,
     DecideTicket,
     DropPayload,
@@ -106,7 +107,13 @@ def _open_claim(random: Random, now_us: int) -> Transition:
         turn="turn",
         run="run",
         call_name=random.choice(["", "", "", "i0", "i1"]),
+        replays=random.random() < 0.5,
     )
+
+
+def _bind_call_id(random: Random, _now_us: int) -> Transition:
+    claim, record = _pick(random, "n"), random.randrange(1, 300)
+    return BindCallId(random.choice(["i0", "i1", "i2"]), claim, random.randint(1, 3), record, "call")
 
 
 def _open_ticket(random: Random, now_us: int) -> Transition:
@@ -154,6 +161,7 @@ _MOVES: tuple[Callable[[Random, int], Transition], ...] = (
     lambda random, _now_us: take(_pick(random, "k", 2), per_s=200_000.0),
     _open_claim,
     _open_claim,
+    _bind_call_id,
     lambda random, now_us: RenewClaim(_pick(random, "n"), _pick(random, "h", 2), 60),
     lambda random, _now_us: CloseClaim(_pick(random, "n"), _pick(random, "h", 2), _end_state(random)),
     lambda random, _now_us: ResolveClaim(_pick(random, "n"), _pick(random, "h", 2), _end_state(random)),
@@ -198,6 +206,7 @@ async def read_everything(store: Store) -> dict[str, Any]:
         "claims": sorted(await store.claims(ChangeFilter(run="run")), key=lambda claim: claim.name),
         "claims of a key": sorted(await store.claims(ChangeFilter(key="r/a")), key=lambda claim: claim.name),
         "one claim": await store.claim("n1"),
+        "ids of callers": [await store.claim(name) for name in ("i0", "i1", "i2")],
         "unsettled": sorted(await store.unsettled_claims(T0 + 50), key=lambda claim: claim.name),
         "leases": sorted(leases, key=lambda lease: lease.key),
         "tickets": sorted(await store.tickets(), key=lambda ticket: ticket.id),
