@@ -346,6 +346,18 @@ async def test_the_key_of_a_change_in_doubt_that_was_freed_is_found_and_stays_in
         assert "begins a change of shelf/a, which the change of record 1 still held" in await problems(runtime)
 
 
+async def test_calls_that_are_answered_meanwhile_raise_no_alarm(durable_url: str, made: list[int]) -> None:
+    pay = paying(made, once_per="ever")
+    async with running(pay, url=durable_url) as runtime, running(pay, url=durable_url) as other:
+
+        async def write() -> None:
+            for n in range(60):
+                assert (await other.call("pay", {"amount": n % 3}, actor="ann", call_id=f"w{n}")).ok
+
+        await verify_beside(runtime, write())
+    assert made == [0, 1, 2]  # all others came to stand for one of these
+
+
 async def test_locks_that_come_and_go_meanwhile_raise_no_alarm(durable_url: str) -> None:
     shelf = Shelf()
     async with (

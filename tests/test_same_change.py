@@ -759,6 +759,22 @@ async def test_of_many_deliveries_at_once_each_id_is_made_or_answered_once(durab
 
 
 @pytest.mark.parametrize("repeats", ["answer", "stop", "allow"])
+@pytest.mark.parametrize("fails", [[], [NothingLanded("down")], [InDoubt("lost")]])
+async def test_an_id_that_a_change_was_begun_under_is_refused_for_a_read_of_its_turn(
+    fails: list[BaseException], repeats: Any
+) -> None:
+    @tool(effect="read")
+    async def look(q: str) -> str:
+        return q
+
+    async with running(*banking([], list(fails)), look, settings=Settings(repeats=repeats)) as runtime:
+        await pay(runtime, "1", turn="t")
+        read = await runtime.call("look", {"q": "x"}, actor="ann", turn="t", call_id="1")
+        others = await runtime.call("look", {"q": "x"}, actor="ben", turn="t", call_id="1")
+    assert (error(read), others.ok) == ("call_id_reused", True)
+
+
+@pytest.mark.parametrize("repeats", ["answer", "stop", "allow"])
 async def test_a_read_delivered_again_is_answered_from_the_record_whatever_is_said_of_identical_ones(
     repeats: Any, store_url: str
 ) -> None:

@@ -74,6 +74,8 @@ def _seen_in_turn(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn) -> i
     if call.replays:
         return None
     reads = accepted.binding.tool.effect is Effect.READ  # what is the same change is for its claim to say
+    if reads and turn.has_begun(call):
+        return end_reused(accepted)
     request = ctx.turns.request(call, accepted.facts.arguments)
     same_id = turn.last_delivered(call)
     same = turn.find_answer(request) if reads and ctx.repeats != "allow" else None

@@ -71,6 +71,7 @@ class FoldedTurn:
         self._planned: dict[str, list[int]] = {}
         self._delivered: dict[tuple[str, str], Delivered] = {}
         self._made: dict[tuple[str, str], Made] = {}
+        self._begun: set[tuple[str, str]] = set()
         self._answered: dict[CallIdentity, int] = {}
 
     def last_delivered(self, call: Call) -> Delivered | None:
@@ -81,6 +82,10 @@ class FoldedTurn:
         """What the actor of a call has done last under its id."""
         return self._made.get((call.actor, call.call_id))
 
+    def has_begun(self, call: Call) -> bool:
+        """Whether the actor of a call has begun a change under its id, whatever became of that."""
+        return (call.actor, call.call_id) in self._begun
+
     def find_answer(self, request: CallIdentity) -> int | None:
         """The newest record that answers a request."""
         return self._answered.get(request)
@@ -89,8 +94,10 @@ class FoldedTurn:
         """Fold what was read since; how many calls that were."""
         before = self._calls
         # All are decoded before any counts as read: a record that cannot be read must fail the next call as well.
-        calls = [(record, record.content()) for record in self.tail.fresh(newer) if record.kind == "call"]
+        fresh = self.tail.fresh(newer)
+        calls = [(record, record.content()) for record in fresh if record.kind == "call"]
         self.tail.advance(newer)
+        self._begun.update((record.actor, record.call) for record in fresh if record.kind == "intent")
         for record, content in calls:
             self._fold(record, content)
         if self._calls != before:
