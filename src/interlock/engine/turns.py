@@ -83,7 +83,7 @@ class FoldedTurn:
         return self._made.get((call.actor, call.call_id))
 
     def has_begun(self, call: Call) -> bool:
-        """Whether the actor of a call has begun a change under its id, whatever became of that."""
+        """Whether the actor of a call has begun a change under its id, whatever became of that, or was answered by one."""
         return (call.actor, call.call_id) in self._begun
 
     def find_answer(self, request: CallIdentity) -> int | None:
@@ -114,6 +114,8 @@ class FoldedTurn:
         if record.status == _PLANNED:
             for key in content.keys:  # one that is redacted may be any in its resource
                 self._planned.setdefault(wildcard(key) if MARK in key else key, []).append(record.id)
+        if content.same_as is not None:
+            self._begun.add((record.actor, record.call))
         if record.status in _ANSWERS:
             self._note_answer(record, content)
 
