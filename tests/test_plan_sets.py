@@ -310,6 +310,24 @@ async def test_a_change_that_was_made_before_its_set_and_undone_since_stops_it(
     assert report.intact, report
 
 
+async def test_a_set_goes_on_where_a_change_that_was_made_before_it_was_undone_and_stands_again(store_url: str) -> None:
+    shelf, sent = Shelf(), list[Any]()
+    tools = retitle(shelf, [], once_per="ever"), mailing(sent, NothingLanded("down"), retry=RetryRule(max_attempts=1))
+    changes = [Change("title", {"id": "a", "title": "t"}), Change("mail", {"to": "x"})]
+    async with running(*tools, url=store_url) as runtime:
+        operations = runtime.operations
+        before = await runtime.call("title", {"id": "a", "title": "t"}, actor="ann", call_id="1")
+        planned, _ = await operations.plan_set(changes, actor="ann", name="s")
+        made, failed = await operations.apply_set("s", planned, actor="ann")
+        assert (made.repeats, failed.status) == (before.record, Status.FAILED)
+        ((_step, undone),) = await operations.undo(record=before.record)
+        assert [error(outcome) for outcome in await operations.apply_set("s", planned, actor="ann")] == ["moved"]
+        await operations.undo(record=expect(undone).record)
+        outcomes = await operations.apply_set("s", planned, actor="ann")
+    assert [(outcome.ok, outcome.repeats) for outcome in outcomes] == [(True, before.record), (True, None)]
+    assert (shelf.items["a"], sent) == ({"title": "t"}, ["x", "x"])
+
+
 async def test_a_change_that_was_settled_and_then_undone_stops_its_set_too() -> None:
     shelf = Shelf(bolt={"stock": 17, "reserved": 0}, nut={"stock": 17, "reserved": 0})
     lost = [True]

@@ -83,7 +83,7 @@ class FoldedTurn:
         return self._made.get((call.actor, call.call_id))
 
     def has_begun(self, call: Call) -> bool:
-        """Whether the actor of a call has begun a change under its id, whatever became of that, or was answered by one."""
+        """Whether the actor of a call has begun a change under its id, whatever became of it, or was answered by it."""
         return (call.actor, call.call_id) in self._begun
 
     def find_answer(self, request: CallIdentity) -> int | None:
