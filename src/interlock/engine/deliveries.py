@@ -45,10 +45,21 @@ async def find_delivery(
         return OtherCall() if applies else None
     if row.record is None:
         return await _find_own(ctx, call, row.request, (row.generation, *reversed(row.tokens)))
+    return await _answered_from(ctx, row)
+
+
+async def answered_meanwhile(ctx: EngineContext, call_name: str) -> Claimed | None:
+    """What a call was answered from, by the name of its id, while another delivery of it was on its way."""
+    ctx.at("claim.call")
+    row = await ctx.store.claim(call_name)
+    return None if row is None or row.record is None else await _answered_from(ctx, row)
+
+
+async def _answered_from(ctx: EngineContext, row: Claimed) -> Claimed:
     answered = await claim_by_key(ctx.store, ctx.at, f"{row.request}.{row.generation}")
     if answered is None or answered.record != row.record:
         raise StoreError(
-            f"record {row.record}, which call id {call.call_id!r} was answered from, is not that of its change; run"
+            f"record {row.record}, which call id {row.call!r} was answered from, is not that of its change; run"
             " interlock audit verify"
         )
     return answered

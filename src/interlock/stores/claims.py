@@ -75,7 +75,8 @@ class ClaimTable:
         match ask:
             case OpenClaim():
                 before = None if row is None else self._made_before(row, ask)
-                return self._used_otherwise(ask) or before or self._refuse_held(ask, now_us)
+                refused = self._used_otherwise(ask) or before or self._answered_before(ask)
+                return refused or self._refuse_held(ask, now_us)
             case BindCallId():
                 return None
             case RenewClaim() | CloseClaim() | RequireClaim():
@@ -130,14 +131,18 @@ class ClaimTable:
 
     def _used_otherwise(self, ask: OpenClaim) -> Refused | None:
         used = self.claims.get(ask.call_name) if ask.call_name else None
-        if used is None or (used.request == ask.name and (used.record is None or ask.replays)):
+        if used is None or used.request == ask.name:
             return None
-        if used.request == ask.name:
-            message = f"call id {ask.call!r} was answered from record {used.record} meanwhile; call again"
-            return Refused(RefusalKind.CLAIMED, ask.call_name, message)
         return Refused(
             RefusalKind.REUSED, ask.call_name, f"call id {ask.call!r} was used for another call; use a new one"
         )
+
+    def _answered_before(self, ask: OpenClaim) -> Refused | None:
+        used = self.claims.get(ask.call_name) if ask.call_name else None
+        if used is None or used.record is None or ask.replays:
+            return None
+        message = f"call id {ask.call!r} was answered from record {used.record}"
+        return Refused(RefusalKind.CLAIMED, ask.call_name, message)
 
     def _made_before(self, row: Claimed, ask: OpenClaim) -> Refused | None:
         if row.request != ask.request:

@@ -9,6 +9,7 @@ import msgspec
 
 from interlock.changes import TakingBack, local_key
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
+from interlock.engine.deliveries import answered_meanwhile
 from interlock.engine.locks import lock_name, release_dead
 from interlock.engine.perform.attempt import Work, interrupted_reading
 from interlock.engine.record import intent
@@ -86,7 +87,9 @@ async def _claim(ctx: EngineContext, prepared: Prepared, work: Work, holder: str
         landings = await _look_again(ctx, prepared, work, receipt)
         if landings is not None:
             continue
-        step = await _after_refusal(ctx, prepared, work, receipt)
+        step = await _answer_meanwhile(ctx, prepared, work, receipt) or await _after_refusal(
+            ctx, prepared, work, receipt
+        )
         if step is not None:
             return step if isinstance(step, Ended) else work.end(step)
         waiting.note("another change of the same key", ctx.lease_us / 1e6)  # not which key: it may be redacted
@@ -116,6 +119,16 @@ def _closing(ended: Ended, prepared: Prepared, holder: str, *, silent: bool) -> 
 def _taking_back(prepared: Prepared) -> TakingBack:
     assert prepared.admitted.claim is not None
     return prepared.admitted.claim.taking_back
+
+
+async def _answer_meanwhile(ctx: EngineContext, prepared: Prepared, work: Work, receipt: Refused) -> Ended | None:
+    """The answer that another delivery of the call was given meanwhile; None if that is not what it was refused for."""
+    claim = prepared.admitted.claim
+    if claim is None or receipt.kind is not RefusalKind.CLAIMED or receipt.limit != claim.call_name:
+        return None
+    left_s = max(_WAIT_S, work.end_s - ctx.clock.monotonic())
+    answered = await ctx.deadlines.within(left_s, answered_meanwhile(ctx, claim.call_name))
+    return None if answered is None else await answer_of_claim(ctx, prepared.admitted, answered)
 
 
 async def _after_refusal(
