@@ -127,6 +127,7 @@ async def _answer_meanwhile(ctx: EngineContext, prepared: Prepared, work: Work, 
     if claim is None or receipt.kind is not RefusalKind.CLAIMED or receipt.limit != claim.call_name:
         return None
     left_s = max(_WAIT_S, work.end_s - ctx.clock.monotonic())
+    ctx.at("claim.wait")
     answered = await ctx.deadlines.within(left_s, answered_meanwhile(ctx, claim.call_name))
     return None if answered is None else await answer_of_claim(ctx, prepared.admitted, answered)
 
