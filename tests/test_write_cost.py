@@ -229,7 +229,7 @@ ELSEWHERE = {
 
 
 async def test_a_claim_is_ended_as_this_process_has_left_it(tmp_path: Path) -> None:
-    store = open_store(f"sqlite:///{tmp_path / 'x.db'}")
+    store = open_store(f"sqlite:///{tmp_path / 'x.db'}", own_clock=False)
     await store.commit(batch(entry(1), OPENED))
     with traced(store) as seen:
         await store.commit(batch(entry(2), RenewClaim("n", "h", 900)))
@@ -245,7 +245,7 @@ async def test_a_claim_is_ended_as_this_process_has_left_it(tmp_path: Path) -> N
 
 
 async def test_a_key_that_is_handed_on_in_one_commit_is_ended_by_whoever_has_it_now(tmp_path: Path) -> None:
-    store: Any = open_store(f"sqlite:///{tmp_path / 'x.db'}")
+    store: Any = open_store(f"sqlite:///{tmp_path / 'x.db'}", own_clock=False)
     await store.commit(batch(entry(1), OPENED))
     names = [f"n{n}" for n in range(20)]
     before = "n"
