@@ -10,7 +10,7 @@ import pytest
 
 from interlock import Compensation, Context, Status, Tool, tool
 from interlock.audit import verify
-from interlock.errors import NothingLanded
+from interlock.errors import NotAllowed, NothingLanded
 from interlock.operations import Change, PlannedChange
 from interlock.resources import Documents
 from interlock.tools import RetryRule
@@ -244,6 +244,26 @@ async def test_a_send_with_a_key_can_be_part_of_a_set() -> None:
         planned, _wrong = await runtime.operations.plan_set([Change("letter", {"to": "x"})] * 2, actor="ann")
         outcomes = await runtime.operations.apply_set("s", planned, actor="ann")
     assert ([outcome.ok for outcome in outcomes], sent) == ([True, True], ["x"])
+
+
+@pytest.mark.parametrize("options", [{"repeatable": True}, {"once_per": "actor"}], ids=str)
+async def test_only_the_actor_who_began_a_set_goes_on_with_it(store_url: str, options: dict[str, Any]) -> None:
+    """What another one asks for would be calls of their own, and be made beside the first."""
+    sent, shelf = list[Any](), Shelf(bolt={"stock": 50, "reserved": 20})
+    changes = [Change("mail", {"to": "x"}), *reserves(9)]
+    async with running(mailing(sent, **options), *stock_tools(shelf), policy=REVIEW, url=store_url) as runtime:
+        planned, _wrong = await runtime.operations.plan_set(changes, actor="ann", name="s")
+        first = await runtime.operations.apply_set("s", planned, actor="ann")
+        assert [outcome.status.value for outcome in first] == ["ok", "parked"]
+        anothers = "'s' was begun by 'ann', and only that actor goes on with it"
+        with pytest.raises(NotAllowed, match=anothers):
+            await runtime.operations.plan_set(changes, actor="ben", name="s")
+        with pytest.raises(NotAllowed, match=anothers):
+            await runtime.operations.apply_set("s", planned, actor="ben")
+        await runtime.operations.decide(expect(first[1].ticket), approve=True, by="user:boss")
+        assert (await runtime.operations.resume(expect(first[1].ticket))).ok
+        last = await runtime.operations.apply_set("s", planned, actor="ann")
+    assert ([outcome.ok for outcome in last], sent) == ([True, True], ["x"])
 
 
 async def test_a_change_that_was_undone_stops_its_set_until_it_is_made_again(store_url: str) -> None:

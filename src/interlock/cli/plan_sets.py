@@ -18,7 +18,7 @@ from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
 from interlock.errors import ConfigError
 from interlock.operations import Change, PlannedChange
-from interlock.operations.plan_sets import turn_of
+from interlock.operations.stored_sets import turn_of
 from interlock.values import Outcome, Status
 
 

@@ -9,7 +9,15 @@ from interlock.engine.perform.write import probe
 from interlock.engine.pipeline import Engine
 from interlock.engine.turn_tail import TurnTail
 from interlock.engine.turns import FoldedTurns
-from interlock.engine.undo_chain import chain_fault, claim_by_key, links_of, made_by, taking_back, undoes_of
+from interlock.engine.undo_chain import (
+    chain_fault,
+    claim_by_key,
+    links_of,
+    made_by,
+    taking_back,
+    undoes_of,
+    was_undone_before,
+)
 from interlock.engine.whole_changes import WholeChange, whole_change
 
 __all__ = [
@@ -32,5 +40,6 @@ __all__ = [
     "release_dead",
     "taking_back",
     "undoes_of",
+    "was_undone_before",
     "whole_change",
 ]

@@ -9,7 +9,7 @@ import msgspec
 from interlock.changes import TakingBack, undo_name
 from interlock.engine.context import EngineContext
 from interlock.ports import Query, Store
-from interlock.state import Claimed, ClaimState
+from interlock.state import LANDED, Claimed, ClaimState
 from interlock.stores.claims import changed_since, landings_on
 
 _TAKEN_BACK = (ClaimState.UNDONE, ClaimState.RETURNING)
@@ -131,6 +131,14 @@ async def made_by(ctx: EngineContext, claim: Claimed) -> tuple[Claimed, ...]:
             break
         path.append(again)
     return tuple(path)
+
+
+async def was_undone_before(ctx: EngineContext, claim: Claimed, record: int) -> bool:
+    """Whether a change did not stand any more when a record was written."""
+    undone, link = False, await _undo_of(ctx, claim)
+    while link is not None and link.state in LANDED and link.record is not None and link.record < record:
+        undone, link = not undone, await _undo_of(ctx, link)
+    return undone
 
 
 async def _undo_of(ctx: EngineContext, claim: Claimed) -> Claimed | None:

@@ -2,10 +2,10 @@
 
 from interlock.operations.journal import Entry
 from interlock.operations.operations import Changes, Operations
-from interlock.operations.plan_sets import Change, PlannedChange
 from interlock.operations.recover import Recovered
 from interlock.operations.retention import Erasure
 from interlock.operations.shadow import ShadowComparison
+from interlock.operations.stored_sets import Change, PlannedChange
 from interlock.operations.undo import UndoStep
 
 __all__ = [

@@ -20,11 +20,12 @@ from interlock.operations.journal import Entry, journal
 from interlock.operations.key_states import KeyState, changed_keys, key_states
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.operations.ordering import AGAIN, BACK, Done, hold_back
-from interlock.operations.plan_sets import Change, PlannedChange, apply_set, note_undone, plan_set, stored_as
+from interlock.operations.plan_sets import apply_set, plan_set
 from interlock.operations.recover import Recovered, recover, under_way, versions_left
 from interlock.operations.replay import replay_steps
 from interlock.operations.retention import Erasure, Expiry, Target, forget, plan_forget, plan_purge, purge
 from interlock.operations.shadow import ShadowComparison, compare
+from interlock.operations.stored_sets import Change, PlannedChange, note_undone, stored_as
 from interlock.operations.undo import UndoStep, undo_steps
 from interlock.principals import check_vouched
 from interlock.state import ChangeFilter, Ticket
@@ -110,16 +111,17 @@ class Operations:
         """Plan changes that belong together, each on what those before it would leave.
 
         Beside the plans, the outcome of the first that cannot be planned. A set that was stored under the name is not
-        planned anew: it goes on as it was planned then, and `notes` say where it would stop.
+        planned anew: it goes on as it was planned then, and `notes` say where it would stop. `NotAllowed` if it was
+        begun by another actor.
         """
-        stored = None if name is None else await stored_as(self._ctx, name, changes)
+        stored = None if name is None else await stored_as(self._ctx, name, changes, actor)
         if name is not None and stored is not None:
             return await note_undone(self._ctx, name, stored), None
         self._ctx.ruleset.named.check_actor(actor)
         return await plan_set(self._run, self._ctx, changes, by=self._principal, actor=actor)
 
     async def apply_set(self, name: str, planned: Sequence[PlannedChange], *, actor: str) -> Sequence[Outcome]:
-        """Make a planned set, exactly as planned and in order; run again, it goes on where it ended."""
+        """Make a planned set, exactly as planned and in order; run again by its actor, it goes on where it ended."""
         self._ctx.ruleset.named.check_actor(actor)
         return await apply_set(self._run, self._ctx, self.writer(), name, planned, actor=actor)
 

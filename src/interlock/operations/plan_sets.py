@@ -19,11 +19,10 @@ from interlock.changes import (
 from interlock.engine import EngineContext, hold_locks
 from interlock.engine.admit import accept
 from interlock.engine.context import Ended, Started
-from interlock.errors import NotAllowed
 from interlock.operations.execute import BY_PARTS, LeftBehind, Run, left_behind
-from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
+from interlock.operations.ledger_writer import LedgerWriter
+from interlock.operations.stored_sets import Change, PlannedChange, Seen, call_id_of, stored_or_store, turn_of
 from interlock.operations.undone_steps import undone_calls, undone_message, undone_outcome
-from interlock.ports import Query
 from interlock.reasons import Reason
 from interlock.state import overlap, overlapping
 from interlock.values import NOT_THERE, Call, Decision, Effect, Json, Mode, Outcome, Plan, Status
@@ -32,49 +31,6 @@ _MARGIN_S = 5.0
 """For whoever stores a set of the same name, beyond the lease that one who died doing so leaves behind."""
 _OTHERWISE = "otherwise than planned"
 """Stands for the version of a key that an earlier change of the set has not left as planned: no key has it."""
-
-
-class Change(msgspec.Struct, frozen=True):
-    """One change of a set: a tool and its arguments."""
-
-    tool: str
-    arguments: dict[str, Json]
-
-
-class Seen(msgspec.Struct, frozen=True):
-    """A key as it was seen."""
-
-    digest: str | None
-    """Of its state; None: as it was planned."""
-    version: str | None = None
-    """The one that its resource gives it, where that is known."""
-
-    def is_same(self, other: Seen) -> bool:
-        """Whether nothing says that it was seen otherwise."""
-        return self.digest == other.digest and (None in (self.version, other.version) or self.version == other.version)
-
-
-class PlannedChange(msgspec.Struct, frozen=True):
-    """One change of a set as it was planned: what it was looked at with."""
-
-    tool: str
-    arguments: dict[str, Json]
-    digest: str
-    keys: tuple[str, ...]
-    versions: tuple[str, ...]
-    diff: str | None = None
-    notes: tuple[str, ...] = ()
-    """What else is to be known of it beforehand: that a person will be asked, what the policy makes of its arguments,
-    or on what it could not be planned."""
-    found: dict[str, Seen] = {}
-    """What it was planned on, by key; of a whole resource, by each of its keys."""
-    leaves: tuple[str, ...] = ()
-    """Digests of the states that it is to leave; empty where its tool cannot say."""
-
-
-def turn_of(name: str) -> str:
-    """The turn in which a set is made: its changes are the same changes however often the set is run."""
-    return f"set:{name}"
 
 
 async def plan_set(
@@ -212,49 +168,6 @@ def _digests(ctx: EngineContext, states: Json) -> tuple[str, ...]:
     return () if states is None else tuple(ctx.digest(canonical(state, WHATEVER)) for state in states)
 
 
-async def stored_set(ctx: EngineContext, name: str) -> list[PlannedChange] | None:
-    """The set of that name as it was stored, or None; `NotAllowed` if there was one that cannot be read any more."""
-    ctx.at("plan_set.read")
-    for number in [r.id async for r in ctx.store.records(Query(turn=turn_of(name))) if r.kind == "plan_set"]:
-        _record, whole = await record_with_payload(ctx.store, number)
-        try:
-            return msgspec.convert(whole.get("set"), list[PlannedChange])
-        except msgspec.ValidationError:  # what lay beside the record was deleted, or is not what was recorded
-            raise NotAllowed(
-                f"the changes of the set {name!r} (record {number}) were deleted or cannot be read, so nobody can tell"
-                f" whether these are the same; see what it made (interlock audit show --turn {turn_of(name)}), and give"
-                " what is left another name"
-            ) from None
-    return None
-
-
-async def stored_as(
-    ctx: EngineContext, name: str, changes: Sequence[Change | PlannedChange]
-) -> list[PlannedChange] | None:
-    """The stored set of that name with these changes, or None; `NotAllowed` if it has others."""
-    before = await stored_set(ctx, name)
-    if before is None:
-        return None
-    if [(item.tool, item.arguments) for item in before] != [(item.tool, item.arguments) for item in changes]:
-        raise NotAllowed(f"there is another set called {name!r}; give this one a name of its own")
-    return before
-
-
-async def note_undone(ctx: EngineContext, name: str, stored: Sequence[PlannedChange]) -> list[PlannedChange]:
-    """A stored set, with a note beside each of its changes that was taken back: there it would stop."""
-    turn, found = turn_of(name), list(stored)
-    undone = await undone_calls(ctx, turn)
-    for place, item in enumerate(stored):
-        claim = undone.get(_call_id(name, place))
-        if claim is not None:
-            found[place] = msgspec.structs.replace(item, notes=(*item.notes, undone_message(claim, turn, place)))
-    return found
-
-
-def _call_id(name: str, place: int) -> str:
-    return f"{turn_of(name)}.{place}"
-
-
 async def apply_set(
     run: Run, ctx: EngineContext, writer: LedgerWriter, name: str, planned: Sequence[PlannedChange], *, actor: str
 ) -> list[Outcome]:
@@ -268,12 +181,12 @@ async def apply_set(
     # Two who store a set of one name at once would each take their own for the stored one.
     wait_s = ctx.lease_us / 1e6 + _MARGIN_S
     async with hold_locks(ctx, (f"plan_set/{name}",), call=ctx.ids.new(), wait_s=wait_s):
-        planned = await _stored_or_store(ctx, writer, name, planned)
+        planned = await stored_or_store(ctx, writer, name, planned, actor)
     outcomes: list[Outcome] = []
     so_far, turn = _SoFar(ctx), turn_of(name)
     undone = await undone_calls(ctx, turn)
     for place, item in enumerate(planned):
-        call_id = _call_id(name, place)
+        call_id = call_id_of(name, place)
         digest = on_versions(ctx.digest, item.digest, await so_far.expected_versions(item))
         call = _call(ctx, Change(item.tool, item.arguments), writer.by, actor, turn=turn, mode=Mode.APPLY)
         outcome = None
@@ -364,19 +277,6 @@ class _SoFar:
         way_on = "see what is there, and plan what is left as a set with another name"
         message = f"{said}, and this one was planned on that; {way_on}"
         return msgspec.structs.replace(outcome, said=message, problem=msgspec.structs.replace(problem, message=message))
-
-
-async def _stored_or_store(
-    ctx: EngineContext, writer: LedgerWriter, name: str, planned: Sequence[PlannedChange]
-) -> Sequence[PlannedChange]:
-    """The set of that name as it was first stored, which is this one if there was none."""
-    before = await stored_as(ctx, name, planned)
-    if before is None:
-        what: dict[str, Json] = {"name": name, "changes": len(planned), "state": "stored"}
-        held = {"set": msgspec.to_builtins(list(planned))}
-        await writer.commit(LedgerEntry("plan_set", "stored", what, held, turn_of(name)))
-        return planned
-    return before
 
 
 def _call(ctx: EngineContext, change: Change, by: str, actor: str, *, turn: str | None, mode: Mode) -> Call:
