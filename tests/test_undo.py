@@ -220,6 +220,26 @@ async def test_an_undo_by_key_turn_time_and_record() -> None:
         assert list(await runtime.operations.undo_plan(record=99)) == []
 
 
+async def test_an_undo_of_a_repeat_or_of_a_call_that_waited_takes_back_what_was_made(store_url: str) -> None:
+    shelf = Shelf()
+    policy = OPEN + "[[rule]]\nid = 'ask'\ntools = ['title']\ndecision = 'review'\nwhen = 'args.id == \"b\"'\n"
+    async with running(retitle(shelf, []), policy=policy, url=store_url) as runtime:
+        first = await runtime.call("title", {"id": "a", "title": "A"}, actor="ann", call_id="1")
+        same = await runtime.call("title", {"id": "a", "title": "A"}, actor="ann", call_id="1")
+        third = await runtime.call("title", {"id": "a", "title": "A"}, actor="ann", call_id="1")
+        waits = await runtime.call("title", {"id": "b", "title": "B"}, actor="ann", call_id="2")
+        assert await runtime.operations.undo(record=expect(waits.record)) == ()
+        await runtime.operations.decide(expect(waits.ticket), approve=True, by="user:boss")
+        made = await runtime.operations.resume(expect(waits.ticket))
+        assert set(shelf.items) == {"a", "b"}
+        (step,) = await runtime.operations.undo_plan(record=expect(third.record))
+        assert (step.record, same.repeats) == (first.record, first.record)
+        ((_step, back),) = await runtime.operations.undo(record=expect(same.record))
+        ((step, other),) = await runtime.operations.undo(record=expect(waits.record))
+        assert (step.record, expect(back).ok, expect(other).ok, shelf.items) == (made.record, True, True, {})
+        assert await runtime.operations.undo(record=expect(third.record)) == ()
+
+
 async def test_a_before_image_that_is_gone_or_damaged_cannot_be_put_back() -> None:
     shelf = Shelf(a={"title": "old"})
     async with running(retitle(shelf, [])) as runtime:

@@ -399,6 +399,35 @@ async def test_what_stands_again_is_not_taken_away_by_an_undo_of_what_was_there_
         await intact(runtime)
 
 
+async def test_undos_of_one_key_are_undone_in_turn_the_newest_first(store_url: str) -> None:
+    shelf = Shelf()
+    async with running(retitle(shelf, []), url=store_url) as runtime:
+        for title in ("A", "B", "C"):
+            await runtime.call("title", {"id": "k", "title": title}, actor="ann", run="night", call_id=title)
+        undos = [expect(outcome) for _step, outcome in await runtime.operations.undo(run="night")]
+        seen = []
+        for undo in reversed(undos):
+            assert (await take_back(runtime, undo.record)).ok
+            seen.append(shelf.items["k"]["title"])
+        assert seen == ["A", "B", "C"]
+        await intact(runtime)
+
+
+async def test_an_undo_is_left_alone_where_what_came_after_it_stands(store_url: str) -> None:
+    """Also where that is a change which had been taken back before it, and stands again since."""
+    shelf = Shelf(k={"title": "old"})
+    async with running(retitle(shelf, []), url=store_url) as runtime:
+        first = await runtime.call("title", {"id": "k", "title": "A"}, actor="ann", call_id="1")
+        undone = await take_back(runtime, first.record)
+        second = await runtime.call("title", {"id": "k", "title": "A"}, actor="ann", call_id="2")
+        other = await take_back(runtime, second.record)
+        again = await take_back(runtime, undone.record)
+        ((step, outcome),) = await runtime.operations.undo(record=expect(other.record))
+        assert (outcome, f"(record {again.record})" in step.obstacle) == (None, True)
+        assert shelf.items == {"k": {"title": "A"}}
+        await intact(runtime)
+
+
 async def test_neither_an_undo_nor_its_undo_makes_a_key_rest_anew(store_url: str) -> None:
     shelf = Shelf(a={"title": "old"})
     async with running(retitle(shelf, []), policy=COOLING, url=store_url) as runtime:

@@ -320,6 +320,23 @@ async def test_a_change_of_the_whole_that_left_a_key_alone_does_not_stand_in_the
         assert f"(record {later.record})" in step.obstacle
 
 
+async def test_an_undo_of_a_key_takes_back_a_change_of_the_whole_only_where_that_touched_it(store_url: str) -> None:
+    shelf = WholeShelf(a={"title": "0"}, b={"title": "0"})
+    async with running(retitle(shelf, []), everything(shelf, simulates=False), url=store_url) as runtime:
+        await runtime.call("title", {"id": "a", "title": "1"}, actor="ann", call_id="1")
+        other = await runtime.call("all", {"id": "b", "title": "1"}, actor="ann", call_id="2")
+        entries = [entry.op_type async for entry in runtime.operations.journal(key="shelf/a")]
+        (step,) = await runtime.operations.undo_plan(key="shelf/a")
+        assert (step.keys, entries) == (("shelf/a",), ["title"])
+        await runtime.operations.undo(key="shelf/a")
+        assert shelf.items == {"a": {"title": "0"}, "b": {"title": "1"}}
+        ((step, outcome),) = await runtime.operations.undo(key="shelf/b")
+        assert (step.record, expect(outcome).ok, shelf.items["b"]) == (other.record, True, {"title": "0"})
+        await runtime.call("all", {"id": "b", "title": "2"}, actor="ann", call_id="3")
+        ((step, _outcome),) = await runtime.operations.undo(key="shelf/*")
+        assert (step.keys, shelf.items["b"]) == (("shelf/b",), {"title": "0"})
+
+
 class Blind(Documents):
     """Documents that cannot be seen as a whole for a while."""
 

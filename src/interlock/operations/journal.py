@@ -11,6 +11,7 @@ import msgspec
 
 from interlock.changes import local_key
 from interlock.engine import EngineContext
+from interlock.operations.meant_changes import changes_meant
 from interlock.operations.recover import read_record
 from interlock.ports import Query
 from interlock.records import Stored
@@ -51,7 +52,7 @@ class Entry(Value, frozen=True, kw_only=True):
 async def journal(ctx: EngineContext, which: ChangeFilter) -> AsyncIterator[Entry]:
     """Changes in the order of their intents; of a turn, also what was proposed there and not begun."""
     ctx.at("journal.read")
-    for claim in await ctx.store.claims(which):
+    for claim in await changes_meant(ctx, which):
         entry = await _made_entry(ctx, claim)
         if entry is not None:
             yield entry

@@ -16,11 +16,6 @@ async def takes_back(ctx: EngineContext, claim: Claimed) -> bool:
     return await undoes_of(ctx.store, ctx.at, claim) is not None
 
 
-async def _makes(ctx: EngineContext, claim: Claimed) -> bool:
-    """Whether something is there by a change: it takes nothing back, or what had taken something back."""
-    return len(await links_of(ctx.store, ctx.at, claim.key)) % 2 == 1
-
-
 def recorded_versions(record: Stored) -> tuple[str, ...]:
     """The versions at which a change left its keys, by its outcome or by whoever settled it; () if nobody saw them."""
     content = record.content()
@@ -47,9 +42,16 @@ class LaterChanges:
             if token <= own:
                 return None
             stands = other.state is ClaimState.DONE and other.name not in self._taken_back_too
-            if stands and await _makes(self._ctx, other):
+            if stands and await self._makes_since(other, key, own):
                 return other
         return None
+
+    async def _makes_since(self, other: Claimed, key: str, token: int) -> bool:
+        """Whether something is there by a change that was not there at a token: it takes nothing back, or what had
+        taken something back since. Where both came since, all is as it was."""
+        links = await links_of(self._ctx.store, self._ctx.at, other.key)
+        then = [link for link in links if link.claim is not None and _token(link.claim, key) <= token]
+        return len(links) % 2 == 1 and len(then) % 2 == 0
 
     async def explain_unrecorded(self, key: str, now: Snapshot) -> str:
         """Why a key is not at the version at which the last recorded change of it left it, or cannot be shown to be;

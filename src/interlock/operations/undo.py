@@ -13,6 +13,7 @@ from interlock.canonical import Refusal
 from interlock.changes import Snapshot, Unreadable, local_key, read_snapshots, show_difference, states_by_key
 from interlock.engine import EngineContext, chain_fault, links_of, made_by
 from interlock.errors import Conflict, ContractError, InDoubt, StoreError, ToolError
+from interlock.operations.meant_changes import changes_meant
 from interlock.operations.recover import intent_of, read_record
 from interlock.operations.standing import LaterChanges, recorded_versions, takes_back
 from interlock.ports import Resource
@@ -151,7 +152,7 @@ async def undo_steps(ctx: EngineContext, which: ChangeFilter, *, force: bool = F
     the change again. Whoever wants that names its record.
     """
     ctx.at("undo.read")
-    made = [claim for claim in await ctx.store.claims(which) if claim.state is ClaimState.DONE or in_doubt(claim)]
+    made = [claim for claim in await changes_meant(ctx, which) if claim.state is ClaimState.DONE or in_doubt(claim)]
     if which.record is None:
         made = [claim for claim in made if not await takes_back(ctx, claim)]
     # What was taken back and is there again is taken back with whatever has made it again.
