@@ -13,6 +13,7 @@ from interlock import Outcome, Runtime, Status, tool
 from interlock.audit import verify
 from interlock.errors import InDoubt, Permanent
 from interlock.state import ChangeFilter
+from interlock.testing import ManualClock
 from interlock.tools import Compensation, Tool
 from interlock.values import Call
 from tests.conftest import expect
@@ -439,6 +440,34 @@ async def test_neither_an_undo_nor_its_undo_makes_a_key_rest_anew(store_url: str
         other = await runtime.call("title", {"id": "a", "title": "else"}, actor="ann", run="s", call_id="2")
         own = await runtime.call("title", {"id": "a", "title": "own"}, actor="ann", run="r", call_id="3")
         assert (error(other), own.ok) == ("cooldown", True)
+        await intact(runtime)
+
+
+class LosingShelf(Shelf):
+    """One that puts things back, and whose answer is lost then: nobody can look for a while."""
+
+    loses = False
+
+    async def restore(self, key: str, state: Any) -> None:
+        await super().restore(key, state)
+        if self.loses:
+            self.broken = True
+            raise InDoubt("no answer came")
+
+
+async def test_an_undo_that_was_settled_later_makes_no_key_rest_anew_either(store_url: str) -> None:
+    shelf, clock = LosingShelf(a={"title": "old"}), ManualClock()
+    async with running(retitle(shelf, []), policy=COOLING, url=store_url, clock=clock) as runtime:
+        made = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", run="r", call_id="1")
+        clock.advance(3_000.0)
+        shelf.loses = True
+        assert (await take_back(runtime, made.record)).status is Status.UNKNOWN
+        shelf.loses = shelf.broken = False
+        assert [found.state for found in await runtime.operations.recover()] == ["done"]
+        await intact(runtime)
+        clock.advance(700.0)
+        other = await runtime.call("title", {"id": "a", "title": "else"}, actor="ann", run="s", call_id="2")
+        assert (other.status, shelf.items["a"]) == (Status.OK, {"title": "else"}), other.summary
         await intact(runtime)
 
 

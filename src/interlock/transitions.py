@@ -132,6 +132,8 @@ class ResolveClaim(Value, frozen=True):
     name: str
     holder: str
     state: ClaimState
+    untouched: tuple[str, ...] = ()
+    """Keys that were held, and do not rest anew."""
 
 
 class RequireClaim(Value, frozen=True):

@@ -206,7 +206,8 @@ class Fold:
         if record.status in _SETTLED:
             tokens = what.get("tokens")
             settled.tokens = tuple(tokens) if isinstance(tokens, list) else settled.tokens
-            settled.untouched = ()
+            untouched = what.get("untouched")
+            settled.untouched = tuple(untouched) if isinstance(untouched, list) else ()
             self._close(settled, _SETTLED[record.status], record)
         elif settled.state is ClaimState.OPEN:  # people were asked, as nobody knows
             self._close(settled, ClaimState.UNKNOWN, record)

@@ -231,17 +231,24 @@ async def settle(
     held = await writer.store.reservations(claim.holder)
     spent = held if landed else tuple(Settle(item.call, item.scope) for item in held)
     state = ClaimState.DONE if landed else ClaimState.FAILED
-    closing: list[Transition] = [ResolveClaim(claim.name, claim.holder, state), *spent]
+    change = None if intent is None else intent.content().change
+    takes_back = landed and change is not None and change.undoes is not None
+    # What takes a change back is no reason for its keys to rest.
+    untouched = claim.keys if takes_back else ()
+    closing: list[Transition] = [ResolveClaim(claim.name, claim.holder, state, untouched), *spent]
     if decision is not None:
         closing.append(decision)
     if isinstance(decision, SettleTicket):
         what = {**what, "reason": decision.reason}
     if claim.tokens:  # as its outcome would have said
-        what = {**what, "tokens": list(claim.tokens)}
+        what = {
+            **what,
+            "tokens": list(claim.tokens),
+            **({"untouched": list(range(len(untouched)))} if untouched else {}),
+        }
     status = decision.state.value if isinstance(decision, DecideTicket) else state.value
     turn = None if intent is None else intent.turn
     entry = LedgerEntry("settle", status, what, payload=writer.proof, turn=turn, charged=charges(spent))
-    change = None if intent is None else intent.content().change
     links = await links_of(writer.store, writer.at, None if change is None else change.undoes)
     marks = taking_back(links).close(landed=landed)
     if marks:

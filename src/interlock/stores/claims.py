@@ -115,8 +115,7 @@ class ClaimTable:
                 self.claims[ask.name] = msgspec.structs.replace(row, state=ask.state)
                 self.unnumbered.append((ask.name, "record"))
                 if ask.state in _OVER:
-                    untouched = frozenset(ask.untouched if isinstance(ask, CloseClaim) else ())
-                    self._release(row, untouched, now_us, landed=ask.state is ClaimState.DONE)
+                    self._release(row, frozenset(ask.untouched), now_us, landed=ask.state is ClaimState.DONE)
                 else:
                     self._give_up(row, now_us)
             case MarkUndone() | MarkReturning() | MarkStanding():

@@ -151,6 +151,11 @@ def _end_state(random: Random) -> ClaimState:
     return random.choice([ClaimState.DONE, ClaimState.FAILED, ClaimState.UNKNOWN])
 
 
+def _keys(random: Random) -> tuple[str, ...]:
+    """Keys that a change left as they were."""
+    return random.choice([(), ("r/a",)])
+
+
 _SCOPES = ("all", "tool:t")
 _MOVES: tuple[Callable[[Random, int], Transition], ...] = (
     lambda random, _now_us: entry(random.randrange(9)),
@@ -163,8 +168,8 @@ _MOVES: tuple[Callable[[Random, int], Transition], ...] = (
     _open_claim,
     _bind_call_id,
     lambda random, now_us: RenewClaim(_pick(random, "n"), _pick(random, "h", 2), 60),
-    lambda random, _now_us: CloseClaim(_pick(random, "n"), _pick(random, "h", 2), _end_state(random)),
-    lambda random, _now_us: ResolveClaim(_pick(random, "n"), _pick(random, "h", 2), _end_state(random)),
+    lambda random, _now_us: CloseClaim(_pick(random, "n"), _pick(random, "h", 2), _end_state(random), _keys(random)),
+    lambda random, _now_us: ResolveClaim(_pick(random, "n"), _pick(random, "h", 2), _end_state(random), _keys(random)),
     lambda random, _now_us: RequireClaim(_pick(random, "n"), _pick(random, "h", 2), _end_state(random)),
     lambda random, _now_us: MarkUndone(_pick(random, "n"), random.randint(1, 2)),
     lambda random, _now_us: MarkReturning(_pick(random, "n"), random.randint(1, 2)),
