@@ -246,6 +246,38 @@ async def test_a_send_with_a_key_can_be_part_of_a_set() -> None:
     assert ([outcome.ok for outcome in outcomes], sent) == ([True, True], ["x"])
 
 
+@pytest.mark.parametrize(("answer", "ends"), [([], "no_data"), (7, "failed")], ids=["empty", "of another type"])
+async def test_a_set_goes_on_after_a_change_that_was_made_whatever_it_answered(
+    store_url: str, answer: Any, ends: str
+) -> None:
+    shelf, made = Shelf(), list[str]()
+
+    @tool(effect="write", key="{id}", resource=shelf, simulate=lambda _s, a: {"id": a["id"]})
+    async def put(id: str) -> list[str]:
+        """Put; what is odd about it."""
+        made.append(id)
+        shelf.items[id] = {"id": id}
+        return answer  # type: ignore[no-any-return]
+
+    changes = [Change("put", {"id": "a"}), Change("put", {"id": "b"})]
+    async with running(put, url=store_url) as runtime:
+        planned, _wrong = await runtime.operations.plan_set(changes, actor="ann", name="s")
+        for _ in range(2):
+            outcomes = await runtime.operations.apply_set("s", planned, actor="ann")
+            assert ([outcome.status.value for outcome in outcomes], made) == ([ends, ends], ["a", "b"])
+
+
+async def test_a_set_stops_where_a_change_was_not_made_as_planned_and_the_policy_wants_that() -> None:
+    shelf = Shelf(bolt={"stock": 50, "reserved": 0})
+    policy = OPEN.replace('mode = "apply"', 'mode = "apply"\nas_planned = ["*"]')
+    changes = [*reserves(1), Change("receive", {"item": "nut", "count": 1})]
+    async with running(*stock_tools(shelf, [5]), policy=policy) as runtime:
+        planned, _wrong = await runtime.operations.plan_set(changes, actor="ann", name="s")
+        for _ in range(2):
+            (outcome,) = await runtime.operations.apply_set("s", planned, actor="ann")
+            assert (error(outcome), "nut" in shelf.items) == ("not_as_planned", False)
+
+
 @pytest.mark.parametrize("options", [{"repeatable": True}, {"once_per": "actor"}], ids=str)
 async def test_only_the_actor_who_began_a_set_goes_on_with_it(store_url: str, options: dict[str, Any]) -> None:
     """What another one asks for would be calls of their own, and be made beside the first."""

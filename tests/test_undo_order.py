@@ -137,6 +137,30 @@ async def test_a_compensation_that_is_refused_leaves_everything_before_it_alone(
     assert shelf.items == {}
 
 
+@pytest.mark.parametrize("answer", [[], 7], ids=["empty", "of another type"])
+async def test_a_compensation_that_was_made_is_done_whatever_it_answered(store_url: str, answer: Any) -> None:
+    bank: list[int] = []
+
+    @tool(effect="send", compensate=Compensation("refund", lambda arguments, _value: arguments))
+    async def pay(n: int) -> int:
+        """Pay."""
+        bank.append(n)
+        return n
+
+    @tool(effect="send")
+    async def refund(n: int) -> list[str]:
+        """Refund; what is odd about it."""
+        bank.append(-n)
+        return answer  # type: ignore[no-any-return]
+
+    async with running(pay, refund, url=store_url) as runtime:
+        for n in (1, 2):
+            await runtime.call("pay", {"n": n}, actor="ann", run="r", call_id=str(n))
+        done = await runtime.operations.undo(run="r")
+        assert ([step.obstacle for step, _outcome in done], bank) == (["", ""], [1, 2, -2, -1])
+        assert (await runtime.operations.undo(run="r"), len(bank)) == ((), 4)
+
+
 async def test_a_write_that_is_not_put_back_keeps_the_send_before_it_from_being_taken_back(store_url: str) -> None:
     post = Post()
 

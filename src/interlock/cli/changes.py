@@ -143,7 +143,7 @@ def _show_steps(steps: Sequence[UndoStep], given: argparse.Namespace, what: str,
 
 
 def _show_done(done: Sequence[tuple[UndoStep, Outcome | None]], given: argparse.Namespace, no_way: str) -> int:
-    fine = sum(outcome is not None and outcome.status is Status.OK for _step, outcome in done)
+    fine = sum(outcome is not None and outcome.status in (Status.OK, Status.NO_DATA) for _step, outcome in done)
     if given.json:
         print_json([_step(step, outcome) for step, outcome in done])
     elif not done:

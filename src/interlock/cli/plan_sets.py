@@ -21,6 +21,8 @@ from interlock.operations import Change, PlannedChange
 from interlock.operations.stored_sets import turn_of
 from interlock.values import Outcome, Status
 
+_FINE = (Status.OK, Status.NO_DATA)
+
 
 def register(commands: Any, common: Any) -> None:
     parser = commands.add_parser(
@@ -53,18 +55,19 @@ async def _run(given: argparse.Namespace, changes: list[Change]) -> int:
         with notes().status("applying"):
             outcomes = await runtime.operations.apply_set(given.name, planned, actor=given.actor)
     where = store_option(given)
-    fine = sum(outcome.status is Status.OK for outcome in outcomes)
+    # A set goes on only beyond what was made.
+    made = [outcome for outcome in outcomes if outcome is not outcomes[-1] or outcome.status in _FINE]
     if given.json:
         print_json(outcomes)
     else:
         for outcome in outcomes:
             show(outcome, where)
-        console().print(f"[bold]{fine} of {format_count(len(changes), 'change')} made[/]")
-        same = fine - len({outcome.repeats or outcome.record for outcome in outcomes if outcome.ok})
+        console().print(f"[bold]{len(made)} of {format_count(len(changes), 'change')} made[/]")
+        same = len(made) - len({outcome.repeats or outcome.record for outcome in made})
         if same:
             console().print(f"{same} of them the same as another one of the set, and made once with that")
         console().print(f"[dim]taken back by: interlock undo --turn {sanitize(turn_of(given.name) + where)}[/]")
-    return 0 if fine == len(changes) else 1
+    return 0 if len(made) == len(changes) and all(outcome.status in _FINE for outcome in made) else 1
 
 
 def _show_planned(given: argparse.Namespace, planned: Sequence[PlannedChange]) -> int:

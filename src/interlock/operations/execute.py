@@ -11,6 +11,7 @@ from interlock.changes import given_version, local_key, plan_digest
 from interlock.engine import EngineContext, made_by
 from interlock.errors import NotAllowed
 from interlock.operations.ledger_writer import record_with_payload
+from interlock.operations.made import was_made
 from interlock.operations.ordering import AGAIN, BACK, Done, take_in_order
 from interlock.operations.recover import read_record
 from interlock.operations.standing import recorded_versions
@@ -85,7 +86,7 @@ async def run_undo(
     async def take(step: UndoStep) -> Outcome:
         call = msgspec.structs.replace(call_of_undo(ctx, step, by, name), plan=_looked_at(ctx, step, left))
         outcome = await pace.take(step, call)
-        if outcome.ok:
+        if await was_made(ctx, outcome):
             left.update(zip(step.keys, (await left_behind(ctx, outcome)).versions, strict=False))
         return outcome
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 import msgspec
 
 from interlock.engine import EngineContext
+from interlock.operations.made import was_made
 from interlock.operations.undo import UndoStep
 from interlock.state import overlapping
 from interlock.values import Outcome
@@ -62,8 +63,9 @@ async def take_in_order(ctx: EngineContext, steps: Sequence[UndoStep], take: Tak
     failed: UndoStep | None = None
     for group in _groups(ctx, steps):
         if failed is None:
-            done += await _side_by_side(group, take, way)
-            failed = next((step for step, outcome in done if outcome is not None and not outcome.ok), None)
+            taken = await _side_by_side(ctx, group, take, way)
+            failed = await _first_failed(ctx, taken)
+            done += taken
         else:
             done += [(step if step.obstacle else way.leave(step, failed), None) for step in group]
     return done
@@ -88,7 +90,14 @@ def _is_send(ctx: EngineContext, step: UndoStep) -> bool:
     return binding is None or binding.tool.resource is None
 
 
-async def _side_by_side(steps: Sequence[UndoStep], take: Take, way: Direction) -> list[Done]:
+async def _first_failed(ctx: EngineContext, taken: Sequence[Done]) -> UndoStep | None:
+    for step, outcome in taken:
+        if outcome is not None and not await was_made(ctx, outcome):
+            return step
+    return None
+
+
+async def _side_by_side(ctx: EngineContext, steps: Sequence[UndoStep], take: Take, way: Direction) -> list[Done]:
     """Steps that share a key, or what is locked for them, one after the other, the others side by side."""
     places, last = asyncio.Semaphore(_AT_ONCE), dict[str, tuple[UndoStep, _Task]]()
     in_use: dict[
@@ -104,7 +113,7 @@ async def _side_by_side(steps: Sequence[UndoStep], take: Take, way: Direction) -
         for other, task in before:
             # What an earlier step has not put back is not what this one was planned on.
             outcome = task.result()
-            if outcome is None or not outcome.ok:
+            if outcome is None or not await was_made(ctx, outcome):
                 left[place] = way.leave(step, other)
                 return None
         async with places:

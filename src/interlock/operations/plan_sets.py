@@ -21,6 +21,7 @@ from interlock.engine.admit import accept
 from interlock.engine.context import Ended, Started
 from interlock.operations.execute import BY_PARTS, LeftBehind, Run, left_behind
 from interlock.operations.ledger_writer import LedgerWriter
+from interlock.operations.made import was_made
 from interlock.operations.stored_sets import Change, PlannedChange, Seen, call_id_of, stored_or_store, turn_of
 from interlock.operations.undone_steps import undone_calls, undone_message, undone_outcome
 from interlock.reasons import Reason
@@ -171,7 +172,8 @@ def _digests(ctx: EngineContext, states: Json) -> tuple[str, ...]:
 async def apply_set(
     run: Run, ctx: EngineContext, writer: LedgerWriter, name: str, planned: Sequence[PlannedChange], *, actor: str
 ) -> list[Outcome]:
-    """Make the changes in order, each exactly as planned, until one does not succeed.
+    """Make the changes in order, each exactly as planned, until one is not made, or is made otherwise than the policy
+    wants. One that was made goes on, also where its answer is empty or unusable: it is not made by asking again.
 
     What the set wrote itself has not moved: a later change of the same key is held against the version that the
     earlier one left, if that left what it was to leave; else it is refused, as it was planned on something else. The
@@ -197,10 +199,16 @@ async def apply_set(
         if outcome is None or call_id in undone:
             outcome = undone_outcome(call_id, undone[call_id], undone_message(undone[call_id], turn, place))
         outcomes.append(so_far.say_what_moved(item, outcome))
-        if outcome.status is not Status.OK:
+        if _is_wrong(outcome) or not await was_made(ctx, outcome):
             break
         so_far.add(place, item, await left_behind(ctx, outcome))
     return outcomes
+
+
+def _is_wrong(outcome: Outcome) -> bool:
+    """Whether a change was made otherwise than planned, and the policy calls that a failure: what follows is not made
+    on it."""
+    return outcome.problem is not None and outcome.problem.reason is Reason.NOT_AS_PLANNED
 
 
 class _SoFar:
