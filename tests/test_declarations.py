@@ -100,6 +100,36 @@ async def test_whatever_can_be_called_can_be_a_tool(
         assert (await runtime.call(made.name, arguments, actor="a")).value == value
 
 
+def logged(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator that knows nothing of async functions."""
+
+    @functools.wraps(function)
+    def wrapper(*positional: Any, **named: Any) -> Any:
+        return function(*positional, **named)
+
+    return wrapper
+
+
+async def test_an_async_function_behind_a_plain_one_is_awaited() -> None:
+    paid: list[int] = []
+
+    async def pay(n: int) -> int:
+        """Pay."""
+        paid.append(n)
+        return n
+
+    def later(n: int) -> Any:
+        """Pay, as a function of another kind."""
+        return pay(n)
+
+    async with running(tool(effect="send")(logged(pay)), tool(effect="send")(later)) as runtime:
+        for name in ("pay", "later"):
+            outcome = await runtime.call(name, {"n": 1}, actor="a", call_id=name, mode="apply")
+            assert (outcome.status, outcome.value) == (Status.OK, 1)
+    assert await call_ungoverned(tool(effect="send")(logged(pay)), 1) == 1
+    assert paid == [1, 1, 1]
+
+
 async def test_what_a_partial_fixes_cannot_be_replaced_by_a_caller() -> None:
     made = tool(effect="read", name="pay")(functools.partial(total, currency="EUR"))
     async with running(made) as runtime:

@@ -389,6 +389,25 @@ async def test_http_documents_use_etags_and_idempotency_keys(server: Server) -> 
     assert expect(key).startswith("key.1:")
 
 
+async def test_a_document_that_is_null_is_not_taken_for_one_that_is_not_there(server: Server) -> None:
+    """Undo would remove what it cannot tell from nothing."""
+    server.items["a"] = None
+    async with httpx.AsyncClient() as client:
+        shelf = HttpDocuments(client, server.base, "shelf")
+
+        @tool(effect="write", key="{id}", resource=shelf, simulate=lambda _state, a: {"n": a["n"]})
+        async def put(id: str, n: int, context: Context) -> int:
+            """Put."""
+            await shelf.write(id, {"n": n}, context)
+            return n
+
+        async with running(put) as runtime:
+            refused = await runtime.call("put", {"id": "a", "n": 1}, actor="ann", call_id="1")
+            assert await runtime.operations.undo(key="shelf/a") == ()
+    assert (refused.status, "'a' is JSON null" in refused.summary) == (Status.FAILED, True)
+    assert ({method for method, _key, _given in server.seen}, server.items) == ({"GET"}, {"a": None})
+
+
 async def test_a_weak_etag_is_no_version(server: Server) -> None:
     server.etag = 'W/"{version}"'
     async with httpx.AsyncClient() as client:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from interlock.errors import InvalidInput
+from interlock.errors import InvalidInput, Permanent
 from interlock.resources.client import HttpClient
 from interlock.resources.written import note_failure, note_written
 from interlock.tools.wire import answered_here, written_here
@@ -36,12 +36,20 @@ class HttpDocuments:
         self._base = base.rstrip("/")
 
     async def read_state(self, key: str) -> Json:
-        """A document, with its ETag as version where the server gives a strong one; None if there is none."""
+        """A document, with its ETag as version where the server gives a strong one; None if there is none.
+
+        One that is JSON null is refused: None stands for a document that is not there, and an undo would remove it.
+        """
         answer = await self._client.request("GET", self._url(key), accept=_GONE)
         if answer.status_code in _GONE:
             return None
-        etag = _strong_etag(answer)
-        return answer.json() if etag is None else Versioned(answer.json(), etag)
+        etag, state = _strong_etag(answer), answer.json()
+        if state is None:
+            raise Permanent(
+                f"the document {key!r} is JSON null, which cannot be told from one that is not there, so that nobody"
+                " could put it back; give it another value, or change it without a resource"
+            )
+        return state if etag is None else Versioned(state, etag)
 
     async def restore(self, key: str, state: Json, context: Context | None = None) -> None:
         """Put a document back as it was, or remove it (None)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable
 from typing import Any
 
@@ -37,7 +38,7 @@ def call_ungoverned(tool: Tool, /, *positional: Any, **arguments: Any) -> Any:
     except (Refusal, PydanticSerializationError) as error:
         raise ContractError(f"{tool.name}: {error}") from None
     returned = tool.body(parsed, context)
-    return _await_result(tool, returned) if tool.is_async else _check_result(tool, returned)
+    return _await_result(tool, returned) if inspect.isawaitable(returned) else _check_result(tool, returned)
 
 
 def _name_arguments(tool: Tool, positional: tuple[Any, ...]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from inspect import isawaitable
 from typing import Any
 
 import msgspec
@@ -320,7 +321,9 @@ class Work:
     async def _in_thread(self, tool: Tool, context: Context | None) -> Any:
         if self._threads is None:
             self._threads = Threads(self._ctx.threads)
-        return await self._threads.run(tool.body, self._prepared.admitted.parsed, context)
+        returned = await self._threads.run(tool.body, self._prepared.admitted.parsed, context)
+        # A plain function around an async one (a decorator) has only begun what is to be done.
+        return await returned if isawaitable(returned) else returned
 
     def context(self) -> Context:
         """What the tool may know about its call."""
