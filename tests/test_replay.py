@@ -16,7 +16,7 @@ ASK = OPEN + "[[rule]]\nid = 'ask'\ntools = ['double']\ndecision = 'review'\nwhe
 
 
 def _count(state: Any) -> int:
-    return (state or {"n": 0})["n"]
+    return int((state or {"n": 0})["n"])
 
 
 def counting(shelf: Shelf, down: list[str], **options: Any) -> tuple[Tool, Tool]:

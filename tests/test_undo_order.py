@@ -141,7 +141,7 @@ async def test_a_compensation_that_is_refused_leaves_everything_before_it_alone(
 async def test_a_compensation_that_was_made_is_done_whatever_it_answered(store_url: str, answer: Any) -> None:
     bank: list[int] = []
 
-    @tool(effect="send", compensate=Compensation("refund", lambda arguments, _value: arguments))
+    @tool(effect="send", compensate=Compensation("refund", lambda arguments, _value: dict(arguments)))
     async def pay(n: int) -> int:
         """Pay."""
         bank.append(n)
