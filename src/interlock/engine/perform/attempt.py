@@ -322,8 +322,10 @@ class Work:
         if self._threads is None:
             self._threads = Threads(self._ctx.threads)
         returned = await self._threads.run(tool.body, self._prepared.admitted.parsed, context)
-        # A plain function around an async one (a decorator) has only begun what is to be done.
-        return await returned if isawaitable(returned) else returned
+        if not isawaitable(returned):
+            return returned
+        self._ctx.at("perform.await")
+        return await returned  # a plain function around an async one (a decorator) has only begun what is to be done
 
     def context(self) -> Context:
         """What the tool may know about its call."""
