@@ -598,6 +598,31 @@ async def test_a_compensation_is_called_under_the_lock_of_what_it_makes_up_for(d
         assert (expect(outcome).status, back) == (Status.OK, [1])
 
 
+@pytest.mark.parametrize("key", [None, "{id}"])
+async def test_a_tool_whose_locks_are_among_what_it_changes_does_not_shut_itself_out(
+    store_url: str, key: str | None
+) -> None:
+    shelf = WholeShelf(a={"title": "0"})
+
+    @tool(effect="write", key=key, resource=shelf, locks=lambda arguments: (arguments["id"],), deadline_s=30)
+    async def put(id: str, title: str) -> str:
+        shelf.items[id] = {"title": title}
+        return title
+
+    async with running(put, url=store_url) as runtime:
+        made = await runtime.call("put", {"id": "a", "title": "1"}, actor="ann", call_id="1")
+        assert (made.ok, shelf.items) == (True, {"a": {"title": "1"}}), made.summary
+        async with runtime.lock("shelf/a") as locks:
+            began_s = asyncio.get_running_loop().time()
+            shut = await runtime.call("put", {"id": "a", "title": "2"}, actor="ann", call_id="2", locks=locks)
+            assert asyncio.get_running_loop().time() - began_s < 20, "not waited for until its deadline"
+        assert (shut.status, error(shut)) == (Status.FAILED, "busy")
+        assert "its caller has locked what it changes itself" in shut.summary
+        assert (await runtime.call("put", {"id": "a", "title": "2"}, actor="ann", call_id="2")).ok
+        undone = await runtime.operations.undo(record=expect(made.record), force=True)
+        assert len(undone) == 1
+
+
 async def test_a_compensation_does_not_lock_what_it_changes_itself() -> None:
     back: list[int] = []
     pay, refund = till(back, key="till")
