@@ -870,6 +870,22 @@ async def test_a_halt_stops_a_tool_an_actor_a_run_or_everything_in_another_proce
     assert len(made) == 4
 
 
+@pytest.mark.parametrize("how", [{"call_id": "o1"}, {"turn": "t", "call_id": "o1"}, {"run": "r"}])
+async def test_who_asks_again_for_what_is_halted_hears_that_it_was_made(store_url: str, how: Any) -> None:
+    made: list[str] = []
+    async with running(mailing(made), url=store_url) as runtime:
+        first = await runtime.call("mail", {"to": "x"}, actor="ann", **how)
+        await runtime.operations.halt("tool:mail", reason="look first", by="user:boss")
+        again = await runtime.call("mail", {"to": "x"}, actor="ann", **how)
+        assert (again.status, error(again), made) == (Status.DENIED, "halted", ["x"])
+        said = f"the same change was made before, by call {first.call_id!r} (record {first.record}): it stands"
+        assert said in again.summary, again.summary
+        assert said in expect(again.verdict).reason
+        other = {**how, **({"call_id": "o2"} if "call_id" in how else {})}
+        new = await runtime.call("mail", {"to": "y"}, actor="ann", **other)
+        assert (error(new), "made before" in new.summary) == ("halted", False)
+
+
 @pytest.mark.parametrize(("halted", "calls"), [("bob", "Bob"), ("Bob", "bob"), ("Bob", "Bob"), ("bob", "BOB")])
 async def test_a_halt_stops_an_actor_however_its_name_is_written(halted: str, calls: str) -> None:
     async with running(retitle(Shelf(), [])) as runtime:

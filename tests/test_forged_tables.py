@@ -649,6 +649,15 @@ async def test_when_a_key_was_changed_cannot_be_edited_unseen(durable_url: str, 
         assert "key shelf/a: was changed at another time" in await problems(runtime)
 
 
+async def test_when_another_run_has_changed_a_key_cannot_be_edited_unseen(durable_url: str, edit: Edit) -> None:
+    async with running(retitle(Shelf(), []), url=durable_url) as runtime:
+        for run in ("monday", "tuesday", "tuesday"):
+            await runtime.call("title", {"id": "a", "title": run}, actor="ann", run=run)
+        assert await problems(runtime) == ""
+        edit("UPDATE leases SET others_us = ? WHERE key = 'shelf/a'", (0,))
+        assert "key shelf/a: was changed at another time" in await problems(runtime)
+
+
 async def test_by_whom_and_why_something_is_halted_cannot_be_edited_unseen(
     durable_url: str, edit: Edit, made: list[int]
 ) -> None:

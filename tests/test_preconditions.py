@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from interlock import Compensation, Context, ContractError, PolicyError, Runtime, Status, Tool, tool
+from interlock.audit import verify
 from interlock.config import Settings
 from interlock.engine.heart import Beat, Heart
 from interlock.errors import ConfigError, InvalidInput, Locked, NotFound
@@ -133,6 +134,43 @@ async def test_a_key_rests_by_the_clock_of_the_store(durable_url: str) -> None:
         assert (await here.call("title", {"id": "a", "title": "1"}, actor="ann", run="r1")).ok
         early = await there.call("title", {"id": "a", "title": "2"}, actor="ann", run="r2")
         assert (early.status, error(early)) == (Status.DENIED, "cooldown")
+
+
+@pytest.mark.parametrize("other", ["title", "whole"])
+async def test_what_a_run_changes_itself_does_not_hide_what_another_has_changed(store_url: str, other: str) -> None:
+    """The price of monday rests until next monday, also for tuesday's run that tidies up first."""
+    shelf, clock = WholeShelf(a={"title": "0"}), ManualClock()
+
+    @tool(effect="write", key="{id}", resource=shelf)
+    async def tidy(id: str, n: int) -> int:
+        shelf.items[id] = {**shelf.items[id], "tidied": n}
+        return n
+
+    @tool(effect="write", resource=shelf)
+    async def whole(title: str) -> str:
+        shelf.items["a"] = {"title": title}
+        return title
+
+    tools = (retitle(shelf, []), tidy, whole)
+    policy = OPEN + REST.replace('["title"]', '["title", "whole"]')
+    async with running(*tools, policy=policy, url=store_url, clock=clock) as runtime:
+
+        async def change(name: str, run: str, text: str) -> Any:
+            key = {"id": "a"} if name == "title" else {}
+            return await runtime.call(name, {**key, "title": text}, actor="ann", run=run)
+
+        assert (await change(other, "monday", "1")).ok
+        clock.advance(A_DAY_S)
+        for n in range(2):
+            assert (await runtime.call("tidy", {"id": "a", "n": n}, actor="ann", run="tuesday")).ok
+            for name in ("title", "whole"):
+                refused = await change(name, "tuesday", "2")
+                assert (error(refused), "by run monday" in refused.summary) == ("cooldown", True), refused.summary
+        assert (await runtime.call("whole", {"title": "3"}, actor="bob", run="tuesday")).ok, "people may go on"
+        assert error(await change("title", "tuesday", "4")) == "cooldown"
+        clock.advance(6 * A_DAY_S + 1)
+        assert (await change("title", "tuesday", "4")).ok, "a week after monday"
+        assert (await verify(runtime.store)).problems == ()
 
 
 async def test_what_was_held_and_not_changed_does_not_rest() -> None:
@@ -558,6 +596,31 @@ async def test_a_compensation_is_called_under_the_lock_of_what_it_makes_up_for(d
         async with runtime.lock("pay/till") as locks:
             ((_step, outcome),) = await runtime.operations.undo(run="r", locks=locks)
         assert (expect(outcome).status, back) == (Status.OK, [1])
+
+
+@pytest.mark.parametrize("key", [None, "{id}"])
+async def test_a_tool_whose_locks_are_among_what_it_changes_does_not_shut_itself_out(
+    store_url: str, key: str | None
+) -> None:
+    shelf = WholeShelf(a={"title": "0"})
+
+    @tool(effect="write", key=key, resource=shelf, locks=lambda arguments: (arguments["id"],), deadline_s=30)
+    async def put(id: str, title: str) -> str:
+        shelf.items[id] = {"title": title}
+        return title
+
+    async with running(put, url=store_url) as runtime:
+        made = await runtime.call("put", {"id": "a", "title": "1"}, actor="ann", call_id="1")
+        assert (made.ok, shelf.items) == (True, {"a": {"title": "1"}}), made.summary
+        async with runtime.lock("shelf/a") as locks:
+            began_s = asyncio.get_running_loop().time()
+            shut = await runtime.call("put", {"id": "a", "title": "2"}, actor="ann", call_id="2", locks=locks)
+            assert asyncio.get_running_loop().time() - began_s < 20, "not waited for until its deadline"
+        assert (shut.status, error(shut)) == (Status.FAILED, "busy")
+        assert "its caller has locked what it changes itself" in shut.summary
+        assert (await runtime.call("put", {"id": "a", "title": "2"}, actor="ann", call_id="2")).ok
+        undone = await runtime.operations.undo(record=expect(made.record), force=True)
+        assert len(undone) == 1
 
 
 async def test_a_compensation_does_not_lock_what_it_changes_itself() -> None:

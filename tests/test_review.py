@@ -162,6 +162,17 @@ async def test_a_denial_holds_however_the_values_are_written(
 
 
 @pytest.mark.parametrize("same", [{"turn": "t"}, {"call_id": "c1"}, {"run": "r"}])
+async def test_a_denial_holds_for_a_repeatable_tool_too(same: Any) -> None:
+    shelf = Shelf(a={"title": "old"})
+    async with running(retitle(shelf, [], repeatable=True), policy=ASK) as runtime:
+        waiting = await runtime.call("title", TITLE, actor="ann", **same)
+        await runtime.operations.decide(expect(waiting.ticket), approve=False, by="user:boss")
+        again = await runtime.call("title", TITLE, actor="ann", **same)
+        assert (again.status, error(again)) == (Status.DENIED, "not_approved")
+        assert len(await runtime.store.tickets()) == 1
+
+
+@pytest.mark.parametrize("same", [{"turn": "t"}, {"call_id": "c1"}, {"run": "r"}])
 async def test_a_denial_holds_though_the_policy_or_the_resource_has_moved_since(tmp_path: Path, same: Any) -> None:
     url, shelf = f"sqlite:///{tmp_path}/i.db", Shelf(a={"title": "old"})
     async with running(retitle(shelf, []), policy=ASK, url=url) as runtime:

@@ -19,6 +19,7 @@ from interlock.audit import verify
 from interlock.errors import StoreBusy, StoreCorrupt, StoreFull, StoreTooNew
 from interlock.policy import parse_policy
 from interlock.ports import Query
+from interlock.state import NOT_KEPT
 from interlock.stores import Witness, open_store, statements
 from interlock.transitions import Append, Committed, DropPayload
 from tests.test_audit import sql
@@ -283,6 +284,21 @@ async def test_payloads_of_an_older_schema_are_brought_into_the_rows_of_their_re
     assert await store.commit(batch(entry(4), DropPayload(2))) == Committed((5,))
     assert [number async for number in store.payload_ids()] == [4]
     assert (await verify(store)).intact
+    await store.close()
+
+
+async def test_a_lease_of_an_older_schema_says_that_it_does_not_know_of_other_runs(
+    durable_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(statements, "MIGRATIONS", statements.MIGRATIONS[:4])
+        await open_store(durable_url).close()
+    sql(durable_url, "INSERT INTO leases (key, changed_us, changed_run) VALUES ('r/a', 5, 'monday'), ('r/b', 0, '')")
+    store = open_store(durable_url)
+    assert [(lease.changed_run, lease.others_us) for lease in await store.leases(("r/a", "r/b"))] == [
+        ("monday", NOT_KEPT),
+        ("", 0),
+    ]
     await store.close()
 
 

@@ -26,7 +26,8 @@ COOLING = OPEN + '[[cooldown]]\nid = "rest"\ntools = ["title"]\nwindow = "1h"\n'
 class Bank:
     """What was paid and refunded, in order; `ends` says how the next sends end."""
 
-    def __init__(self) -> None:
+    def __init__(self, refunds_once_per: str = "turn") -> None:
+        self.refunds_once_per = refunds_once_per
         self.moved: list[int] = []
         self.ends: list[str] = []
         self.gate, self.entered = asyncio.Event(), asyncio.Event()
@@ -36,6 +37,8 @@ class Bank:
         if end == "held":
             self.entered.set()
             await self.gate.wait()
+        if end == "refused":
+            raise Permanent("the bank says no")
         if end != "lost before":
             self.moved.append(amount)
         if end.startswith("lost"):
@@ -50,12 +53,20 @@ class Bank:
             """Pay."""
             return await self.move(n)
 
-        @tool(effect="send", compensate=Compensation("pay", lambda a, _v: {"n": a["n"]}))
+        again = Compensation("pay", lambda a, _v: {"n": a["n"]})
+
+        @tool(effect="send", once_per=self.refunds_once_per, compensate=again)
         async def refund(n: int) -> int:
             """Refund."""
             return await self.move(-n)
 
         return pay, refund
+
+
+@pytest.fixture(params=["turn", "ever"])
+def bank(request: pytest.FixtureRequest) -> Bank:
+    """Of which a refund is the same one within an undo, or ever."""
+    return Bank(request.param)
 
 
 class Planning:
@@ -128,8 +139,9 @@ async def intact(runtime: Runtime) -> None:
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4, 5])
-async def test_a_payment_stands_or_not_by_the_last_undo_and_is_made_once_ever(store_url: str, depth: int) -> None:
-    bank = Bank()
+async def test_a_payment_stands_or_not_by_the_last_undo_and_is_made_once_ever(
+    store_url: str, bank: Bank, depth: int
+) -> None:
     async with running(*bank.tools(), url=store_url) as runtime:
         made = last = await pay(runtime, "order-1")
         for _ in range(depth):
@@ -149,8 +161,9 @@ async def test_a_payment_stands_or_not_by_the_last_undo_and_is_made_once_ever(st
         await intact(runtime)
 
 
-async def test_what_stands_again_is_taken_back_by_its_own_record_and_by_its_run_once(store_url: str) -> None:
-    bank = Bank()
+async def test_what_stands_again_is_taken_back_by_its_own_record_and_by_its_run_once(
+    store_url: str, bank: Bank
+) -> None:
     async with running(*bank.tools(), url=store_url) as runtime:
         made = await pay(runtime, "order-1")
         undone = await take_back(runtime, made.record)
@@ -166,9 +179,8 @@ async def test_what_stands_again_is_taken_back_by_its_own_record_and_by_its_run_
         await intact(runtime)
 
 
-async def test_two_who_take_back_what_stands_again_take_it_back_once(store_url: str) -> None:
+async def test_two_who_take_back_what_stands_again_take_it_back_once(store_url: str, bank: Bank) -> None:
     """One names the change, one the undo of its undo."""
-    bank = Bank()
     async with running(*bank.tools(), url=store_url) as runtime:
         made = await pay(runtime, "order-1")
         again = await take_back(runtime, (await take_back(runtime, made.record)).record)
@@ -177,8 +189,7 @@ async def test_two_who_take_back_what_stands_again_take_it_back_once(store_url: 
         await intact(runtime)
 
 
-async def test_an_undo_that_was_planned_before_its_change_came_and_went_is_refused(store_url: str) -> None:
-    bank = Bank()
+async def test_an_undo_that_was_planned_before_its_change_came_and_went_is_refused(store_url: str, bank: Bank) -> None:
     async with running(*bank.tools(), url=store_url) as runtime:
         made = await pay(runtime, "order-1")
         (step,) = await runtime.operations.undo_plan(record=expect(made.record))
@@ -191,8 +202,7 @@ async def test_an_undo_that_was_planned_before_its_change_came_and_went_is_refus
         await intact(runtime)
 
 
-async def test_an_undo_is_not_undone_once_its_change_was_made_again(store_url: str) -> None:
-    bank = Bank()
+async def test_an_undo_is_not_undone_once_its_change_was_made_again(store_url: str, bank: Bank) -> None:
     async with running(*bank.tools(), url=store_url) as runtime:
         undone = await take_back(runtime, (await pay(runtime, "order-1")).record)
         assert (await pay(runtime, "order-2")).ok
@@ -205,9 +215,8 @@ async def test_an_undo_is_not_undone_once_its_change_was_made_again(store_url: s
 @pytest.mark.parametrize("landed", [True, False])
 @pytest.mark.parametrize("by", ["a person", "a probe"])
 async def test_while_nobody_knows_whether_it_stands_again_nobody_makes_it(
-    store_url: str, landed: bool, by: str
+    store_url: str, bank: Bank, landed: bool, by: str
 ) -> None:
-    bank = Bank()
 
     async def probe(_arguments: Any, _context: Any) -> bool | None:
         return landed if by == "a probe" and asked else None
@@ -236,8 +245,7 @@ async def test_while_nobody_knows_whether_it_stands_again_nobody_makes_it(
         await intact(runtime)
 
 
-async def test_while_an_undo_is_undone_its_change_is_not_made_beside_it(store_url: str) -> None:
-    bank = Bank()
+async def test_while_an_undo_is_undone_its_change_is_not_made_beside_it(store_url: str, bank: Bank) -> None:
     async with running(*bank.tools(), url=store_url) as runtime:
         undone = await take_back(runtime, (await pay(runtime, "order-1")).record)
         bank.ends = ["held"]
@@ -266,6 +274,107 @@ async def test_a_change_that_fails_to_come_back_can_be_made_again(store_url: str
         await intact(runtime)
         again = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", call_id="2")
         assert (again.ok, shelf.items["a"]) == (True, {"title": "new"})
+        await intact(runtime)
+
+
+async def refund(runtime: Runtime, call_id: str) -> Outcome:
+    return await runtime.call("refund", {"n": 100}, actor="bob", call_id=call_id)
+
+
+async def test_what_is_refunded_once_ever_by_hand_is_not_refunded_by_an_undo(store_url: str) -> None:
+    bank, shelf = Bank("ever"), Shelf(a={"title": "Old"})
+    async with running(*bank.tools(), retitle(shelf, []), url=store_url) as runtime:
+        named = await runtime.call("title", {"id": "a", "title": "New"}, actor="ann", run="night", call_id="t")
+        made = await pay(runtime, "order-1")
+        by_hand = await refund(runtime, "by hand")
+        assert (named.ok, made.ok, by_hand.ok) == (True, True, True)
+        paid, written = await runtime.operations.undo(run="night")
+        assert (paid[1], f"(record {by_hand.record})" in paid[0].obstacle) == (None, True), paid[0].obstacle
+        assert (expect(written[1]).ok, shelf.items["a"]) == (True, {"title": "Old"}), "it waits for nothing"
+        assert bank.moved == [100, -100]
+        late = await runtime._engine.run(
+            Call("late", "refund", {"n": 100}, "os:boss", "os:boss", turn="u", undoes=paid[0].claim.key)
+        )
+        assert (late.status, error(late), bank.moved) == (Status.FAILED, "moved", [100, -100])
+        await intact(runtime)
+
+
+async def test_what_an_undo_has_refunded_once_ever_is_not_refunded_by_hand(store_url: str) -> None:
+    bank = Bank("ever")
+    async with running(*bank.tools(), url=store_url) as runtime:
+        made = await pay(runtime, "order-1")
+        undone = await take_back(runtime, made.record)
+        by_hand = await refund(runtime, "by hand")
+        assert (by_hand.ok, by_hand.repeats, bank.moved) == (True, undone.record, [100, -100])
+        assert await runtime.operations.undo(record=expect(made.record)) == ()
+        assert (await pay(runtime, "order-2")).ok
+        ((step, outcome),) = await runtime.operations.undo(run="night")
+        assert (outcome, "once ever" in step.obstacle, bank.moved) == (None, True, [100, -100, 100])
+        await intact(runtime)
+
+
+@pytest.mark.parametrize("first", ["an undo", "a person"])
+async def test_a_refund_once_ever_that_is_on_its_way_is_not_made_beside_it(store_url: str, first: str) -> None:
+    bank, planning = Bank("ever"), Planning()
+    async with running(*bank.tools(), url=store_url, faults=planning) as runtime:
+        made = await pay(runtime, "order-1")
+        (step,) = await runtime.operations.undo_plan(record=expect(made.record))
+        back = Call("back", "refund", step.arguments, "os:boss", "os:boss", turn="u", undoes=step.claim.key)
+        bank.ends = ["held"]
+        calls = [runtime._engine.run(back), refund(runtime, "by hand")]
+        one, other = calls if first == "an undo" else reversed(calls)
+        begun = asyncio.create_task(one)
+        await bank.entered.wait()
+        waits = asyncio.create_task(other)
+        await asyncio.sleep(0)
+        bank.gate.set()
+        ended, late = await begun, await waits
+        assert (ended.ok, bank.moved) == (True, [100, -100])
+        if first == "an undo":
+            assert (late.ok, late.repeats) == (True, ended.record)
+        else:
+            assert (late.status, error(late)) == (Status.FAILED, "moved")
+        assert (await statuses(runtime))[0] == ("undone" if first == "an undo" else "done")
+        await intact(runtime)
+
+
+async def test_a_refund_once_ever_that_failed_or_was_taken_back_is_made_by_whoever_comes_next(store_url: str) -> None:
+    bank = Bank("ever")
+    async with running(*bank.tools(), url=store_url) as runtime:
+        made = await pay(runtime, "order-1")
+        bank.ends = ["refused", "refused"]
+        assert (await take_back(runtime, made.record)).status is Status.FAILED
+        assert (await refund(runtime, "by hand")).status is Status.FAILED
+        assert (await refund(runtime, "again")).ok
+        ((step, _none),) = await runtime.operations.undo(record=expect(made.record))
+        assert ("once ever" in step.obstacle, bank.moved) == (True, [100, -100])
+        await intact(runtime)
+
+
+async def test_a_refund_by_hand_that_was_taken_back_leaves_the_undo_of_its_payment_free(store_url: str) -> None:
+    bank = Bank("ever")
+
+    @tool(effect="send")
+    async def recall(n: int) -> int:
+        """Take a refund back."""
+        return await bank.move(n)
+
+    @tool(effect="send", name="refund", once_per="ever", compensate=Compensation("recall", lambda a, _v: {"n": a["n"]}))
+    async def recalled(n: int) -> int:
+        """Refund."""
+        return await bank.move(-n)
+
+    async with running(bank.tools()[0], recalled, recall, url=store_url) as runtime:
+        made = await pay(runtime, "order-1")
+        await take_back(runtime, (await refund(runtime, "by hand")).record)
+        undone = await take_back(runtime, made.record)
+        assert (undone.ok, bank.moved) == (True, [100, -100, 100, -100])
+        await take_back(runtime, undone.record)
+        assert (await refund(runtime, "anew")).ok
+        same = await pay(runtime, "order-1")
+        assert (same.ok, same.undone, sum(bank.moved)) == (True, False, 0)
+        ((step, _none),) = await runtime.operations.undo(record=expect(made.record))
+        assert "was made again since" in step.obstacle
         await intact(runtime)
 
 
@@ -443,6 +552,7 @@ async def test_neither_an_undo_nor_its_undo_makes_a_key_rest_anew(store_url: str
         await intact(runtime)
 
 
+<<<<<<< HEAD
 class LosingShelf(Shelf):
     """One that puts things back, and whose answer is lost then: nobody can look for a while."""
 
@@ -473,6 +583,9 @@ async def test_an_undo_that_was_settled_later_makes_no_key_rest_anew_either(stor
 
 async def test_a_claim_that_is_set_back_in_a_chain_of_undos_is_found(durable_url: str, edit: Edit) -> None:  # noqa: F811
     bank = Bank()
+=======
+async def test_a_claim_that_is_set_back_in_a_chain_of_undos_is_found(durable_url: str, bank: Bank, edit: Edit) -> None:  # noqa: F811
+>>>>>>> 93f7cc3 (A compensation that is once ever is made once, by an undo or by hand)
     async with running(*bank.tools(), url=durable_url) as runtime:
         made = await pay(runtime, "order-1")
         undone = await take_back(runtime, made.record)

@@ -38,6 +38,11 @@ def call_id_name(digest: Digest, *, tool: str, turn: str | None, actor: str, cal
     return digest(encode_canonical(used))
 
 
+def undo_name(digest: Digest, undoes: str) -> str:
+    """The name of the claim of what takes a change back, or of the row that says which claim that is."""
+    return digest(canonical(["undo", undoes], WHATEVER))
+
+
 def claim_digest(claim: OpenClaim | Claimed, digest: Digest) -> str:
     """The digest of a claim as it was opened, whatever became of it: it stands in its intent."""
     name = claim.first_name if isinstance(claim, Claimed) else claim.name

@@ -160,6 +160,9 @@ called so."""
 _GENERATION = "#"
 
 
+NOT_KEPT = -1
+
+
 class Lease(Value, frozen=True):
     """One key: who holds it, the token of the last grant, and the token of the last change that landed."""
 
@@ -170,7 +173,10 @@ class Lease(Value, frozen=True):
     expires_us: int = 0
     changed_us: int = 0
     changed_run: str = ""
-    """When, and in which run (or turn), the last change that landed was made."""
+    """When, and in which run (or turn), the last change that landed was made,"""
+    others_us: int = 0
+    others_run: str = ""
+    """and the last one in another run than that. 0: there is none; `NOT_KEPT`: it is from before that was kept."""
 
 
 class Delegation(Value, frozen=True):

@@ -1,4 +1,7 @@
-"""What the records say about callers' own ids: each was used for one change, and a row of its own says for which."""
+"""What the records say about callers' own ids: each was used for one change, and a row of its own says for which.
+
+So does one for a change that was taken back by a claim that does not go by that.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from interlock.openings import Digest, call_id_name
+from interlock.openings import Digest, call_id_name, undo_name
 from interlock.records import Changed, Stored
 from interlock.state import Claimed, call_id_row, may_bind
 
@@ -23,12 +26,17 @@ class CallIdFold:
         """What can be in no honest ledger, whatever the tables say now."""
         self._rows: dict[_Id, Claimed] = {}
         """Without their names, which are digests."""
+        self._undoing: dict[str, Claimed] = {}
+        """What stands for a change's being taken back, by what that is called."""
         self._first: dict[_Id, int] = {}
         """The records that have first used them."""
 
     def begin(self, record: Stored, change: Changed) -> None:
         """A change was begun, perhaps under an id of the caller's own."""
-        if change.id_is_ours or change.undoes is not None:
+        if change.undoes is not None:
+            self._take_back(record, change, change.undoes)
+            return
+        if change.id_is_ours:
             return
         name = _id_of(record)
         known = self._rows.get(name)
@@ -39,6 +47,17 @@ class CallIdFold:
             )
             return
         self._note(record, call_id_row(known, "", change.claim, change.generation, record.call), None)
+
+    def _take_back(self, record: Stored, change: Changed, undoes: str) -> None:
+        known = self._undoing.get(undoes)
+        if known is not None and known.request != change.claim:
+            self.faults.append(
+                f"record {record.id}: begins to take a change back, which record {known.intent} had begun to do by"
+                " another one"
+            )
+            return
+        row = call_id_row(known, "", change.claim, change.generation, record.call)
+        self._undoing[undoes] = msgspec.structs.replace(row, intent=record.id)
 
     def answer(self, record: Stored, key: str, repeats: int) -> None:
         """A call was answered from the record of a change (`key`): from then on its id stands for that."""
@@ -56,12 +75,15 @@ class CallIdFold:
         """What the rows of ids say otherwise than the ledger; `since`: the records that were written meanwhile."""
         rows = {row.name: row for row in found}
         ids = {name: row for name, row in rows.items() if row.is_call_id}
-        for (tool, turn, actor, call), wanted in self._rows.items():
-            name = call_id_name(digest, tool=tool, turn=turn, actor=actor, call=call)
+        named = {
+            call_id_name(digest, tool=tool, turn=turn, actor=actor, call=call): wanted
+            for (tool, turn, actor, call), wanted in self._rows.items()
+        }
+        for name, wanted in (named | {undo_name(digest, key): row for key, row in self._undoing.items()}).items():
             if name == wanted.request:  # the claim goes by it
                 continue
             ids.pop(name, None)
-            row, where = rows.get(name), f"call id {call!r} (record {wanted.intent})"
+            row, where = rows.get(name), f"call id {wanted.call!r} (record {wanted.intent})"
             if row is None:
                 yield f"{where}: the ledger holds it, and the store does not: it could be used for another change"
             elif row.intent not in since and row != msgspec.structs.replace(wanted, name=name):

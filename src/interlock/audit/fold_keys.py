@@ -9,7 +9,7 @@ import msgspec
 from interlock.audit.signed_times import is_about
 from interlock.ports import Store
 from interlock.records import Content
-from interlock.state import LANDED, Claimed, ClaimState, Lease, overlapping, wildcard
+from interlock.state import LANDED, NOT_KEPT, Claimed, ClaimState, Lease, overlapping, wildcard
 
 _DOUBT = (ClaimState.OPEN, ClaimState.UNKNOWN)
 
@@ -163,14 +163,20 @@ def _holder_faults(leases: dict[str, Lease], rows: list[Claimed], shown: Callabl
 def _time_faults(
     leases: dict[str, Lease], landings: dict[tuple[str, int], Landing], shown: Callable[[str], str]
 ) -> Iterator[str]:
-    """When a key was last changed decides how long it rests."""
-    last: dict[str, tuple[int, Landing]] = {}
+    """When a key was last changed, and when by another run than that, decides how long it rests."""
+    changes: dict[str, list[tuple[int, Landing]]] = {}
     for (key, token), landing in landings.items():
-        if not landing.untouched and token >= last.get(key, (0, landing))[0]:
-            last[key] = token, landing
+        if not landing.untouched:
+            changes.setdefault(key, []).append((token, landing))
+    never = Landing(0, "", untouched=True)
     for key, lease in leases.items():
-        landing = last[key][1] if key in last else Landing(0, "", untouched=True)
-        if lease.changed_run != landing.run or not is_about(lease.changed_us, landing.at_us):
+        newest_first = [landing for _token, landing in sorted(changes.get(key, ()), key=lambda one: -one[0])]
+        last = newest_first[0] if newest_first else never
+        others = next((landing for landing in newest_first if landing.run != last.run), never)
+        is_last = lease.changed_run == last.run and is_about(lease.changed_us, last.at_us)
+        # Where nobody has kept it, the key rests for whatever run changed it last.
+        knows = lease.others_us != NOT_KEPT
+        if not is_last or (knows and not (lease.others_run == others.run and is_about(lease.others_us, others.at_us))):
             yield f"key {shown(key)}: was changed at another time, or in another run, than its lease says"
 
 

@@ -6,6 +6,7 @@ from interlock.changes.keys import (
     ClaimName,
     TakingBack,
     claim_name,
+    compensation_name,
     keys_of,
     local_key,
     locks_of,
@@ -15,7 +16,6 @@ from interlock.changes.keys import (
     read_digest,
     request_digest,
     scope_of,
-    undo_name,
 )
 from interlock.changes.left import Left, left_by_call, written_beside
 from interlock.changes.plan import Expected, Planner
@@ -40,6 +40,7 @@ __all__ = [
     "TakingBack",
     "Unreadable",
     "claim_name",
+    "compensation_name",
     "contradicts_nothing",
     "diff_of",
     "given_version",
@@ -62,6 +63,5 @@ __all__ = [
     "show_difference",
     "states_by_key",
     "touched_keys",
-    "undo_name",
     "written_beside",
 ]

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical, encode_canonical
-from interlock.openings import call_id_name
+from interlock.openings import call_id_name, undo_name
 from interlock.state import wildcard
 from interlock.tools import KeyOf, Tool, redactor_of
 from interlock.tools.normal_form import same_numbers
 from interlock.tools.tracebacks import log_traceback
 from interlock.transitions import MarkReturning, MarkStanding, MarkUndone, Transition
-from interlock.values import Call, Json
+from interlock.values import Call, Effect, Json
 
 Digest = Callable[[bytes], str]
 _LONGEST_KEY = 512
@@ -27,7 +27,7 @@ class ClaimName(msgspec.Struct, frozen=True):
     request: str
     call_name: str = ""
     """What stands for the caller's own id, so that it is used for one claim; empty where the claim goes by it, or there
-    is none."""
+    is none. Of what takes a change back and has another name: what stands for its being that."""
 
 
 def keys_of(tool: Tool, arguments: dict[str, Json]) -> tuple[str, ...]:
@@ -104,9 +104,15 @@ def request_digest(digest: Digest, tool: str, keys: tuple[str, ...], arguments: 
     return digest(canonical([tool, keys, same_numbers(arguments), *within], WHATEVER))
 
 
-def undo_name(digest: Digest, undoes: str) -> str:
-    """The name of the claim of what takes a change back."""
-    return digest(canonical(["undo", undoes], WHATEVER))
+def compensation_name(
+    digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Json, undoes: str
+) -> ClaimName | None:
+    """What a send that takes a change back is called where its tool makes the same one once ever: as it is when
+    somebody makes it by hand. None where only what it takes back says what is the same."""
+    if tool.effect is not Effect.SEND or tool.repeatable or tool.once_per != "ever":
+        return None
+    name = digest(canonical([tool.name, keys, same_numbers(arguments), tool.once_per, []], WHATEVER))
+    return ClaimName(name, request_digest(digest, tool.name, keys, arguments), undo_name(digest, undoes))
 
 
 def scope_of(once_per: str, call: Call) -> list[str] | None:

@@ -1,5 +1,6 @@
 """The one path: ADMIT, PREPARE, PERFORM, RECORD."""
 
+from interlock.engine.compensations import made_already
 from interlock.engine.context import EngineContext, Observer, ToolBinding
 from interlock.engine.halts import HaltSwitch
 from interlock.engine.heart import Heart
@@ -35,6 +36,7 @@ __all__ = [
     "claim_by_key",
     "hold_locks",
     "links_of",
+    "made_already",
     "made_by",
     "probe",
     "release_dead",

@@ -27,8 +27,7 @@ async def hear_denial(ctx: EngineContext, parked: Ended) -> Ended:
     except StoreError as error:
         reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
         return msgspec.structs.replace(parked, reading=reading, asks=None, ticket=None)
-    repeatable = parked.tool is not None and parked.tool.repeatable
-    same = [ticket for ticket in denied if _asks_the_same(ticket, asks, parked.call, repeatable=repeatable)]
+    same = [ticket for ticket in denied if _asks_the_same(ticket, asks, parked.call)]
     if not same:
         return msgspec.structs.replace(parked, asks=stamp(asks, now_us))
     message = f"{denial_message(same[-1])}; {_way_on(parked.call)}"
@@ -42,26 +41,26 @@ async def hear_denial(ctx: EngineContext, parked: Ended) -> Ended:
     )
 
 
-async def denied_elsewhere(ctx: EngineContext, call: Call, ticket: Ticket, *, repeatable: bool) -> str | None:
+async def denied_elsewhere(ctx: EngineContext, call: Call, ticket: Ticket) -> str | None:
     """Why an approval buys nothing: the same call was asked for twice, and somebody has denied the other.
 
     `StoreError` if that cannot be told.
     """
     ctx.at("prepare.denied")
     denied = await ctx.store.tickets(TicketState.DENIED)
-    same = [other for other in denied if _asks_the_same(other, ticket, call, repeatable=repeatable)]
+    same = [other for other in denied if _asks_the_same(other, ticket, call)]
     if not same:
         return None
     return f"ticket {ticket.id!r} was approved, but the same call was denied elsewhere: {denial_message(same[-1])}"
 
 
-def _asks_the_same(ticket: Ticket, asks: Ticket, call: Call, *, repeatable: bool) -> bool:
+def _asks_the_same(ticket: Ticket, asks: Ticket, call: Call) -> bool:
     """Whether both are about the same call, compared by value: in a turn, elsewhere under the caller's id, and where
-    there is only a run, in that."""
+    there is only a run, in that. Also of a repeatable tool: whoever has said no has not said that once is enough."""
     if _asker(ticket) != _asker(asks) or ticket.request != asks.request:
         return False
     if asks.turn is None and call.id_is_ours:
-        return call.run is not None and not repeatable
+        return call.run is not None
     return asks.turn is not None or ticket.call == asks.call
 
 

@@ -8,6 +8,7 @@ from interlock.canonical import Refusal
 from interlock.changes import ClaimName, Expected, claim_name, keys_of
 from interlock.engine.admit import deny, end_denied
 from interlock.engine.call_ids import end_another_change, end_no_call_id, end_reused, says_nothing
+from interlock.engine.compensations import made_for_another, once_ever_name
 from interlock.engine.context import Accepted, Ended, EngineContext, Started, ToolBinding, refuse
 from interlock.engine.deliveries import OtherCall, find_delivery
 from interlock.engine.recorded_answers import answer_again, answer_of_claim, end_answered, end_unheard, read_record
@@ -108,8 +109,6 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
         return end_answered(
             accepted, refuse(Status.DENIED, Reason.INVALID_ARGUMENTS, str(refusal), fields=refusal.fields)
         )
-    if facts.call.claim is not None and facts.call.claim != name.name:
-        return end_another_change(accepted)
     applies = facts.call.mode is Mode.APPLY
     if applies and says_nothing(tool, facts.call):
         return end_no_call_id(accepted)
@@ -117,6 +116,10 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
     until = accepted.started.clock + tool.deadline_s if applies else 0.0
     claim = None
     try:
+        if facts.call.undoes is not None:
+            name = await ask_in_time(ctx, accepted, _name_of_undo(ctx, accepted, name))
+        if facts.call.claim is not None and facts.call.claim != name.name:
+            return end_another_change(accepted)
         claim = await settled_claim(ctx, name.name, until)
         return await ask_in_time(ctx, accepted, _same_or_again(ctx, accepted, name, claim))
     except Expired:
@@ -154,16 +157,27 @@ async def _same_or_again(
     return await answer_of_claim(ctx, accepted, claim)
 
 
+async def _name_of_undo(ctx: EngineContext, accepted: Accepted, name: ClaimName) -> ClaimName:
+    tool, facts = accepted.binding.tool, accepted.facts
+    assert facts.call.undoes is not None
+    keys, arguments = keys_of(tool, facts.arguments), accepted.parsed.by_value()
+    return await once_ever_name(ctx, tool, keys, arguments, facts.call.undoes) or name
+
+
 async def _take_back(
     ctx: EngineContext, accepted: Accepted, name: ClaimName, claim: Claimed | None
 ) -> Accepted | Ended:
+    undoes = accepted.facts.call.undoes
+    assert undoes is not None
     if claim is not None and claim.state not in (ClaimState.FAILED, ClaimState.UNDONE):
         return await answer_of_claim(ctx, accepted, claim)
-    taking = await claims_to_mark(ctx, accepted.facts.call.undoes, claim)
+    others = claim is not None and await made_for_another(ctx, claim, undoes)
+    taking = await claims_to_mark(ctx, undoes, None if others else claim)
     if isinstance(taking, str):
         return end_answered(accepted, refuse(Status.FAILED, Reason.MOVED, taking))
-    generation = 1 if claim is None else claim.generation
-    return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, generation, taking_back=taking))
+    generation = 1 if claim is None else claim.generation + (others and claim.state is ClaimState.UNDONE)
+    expected = Expected(name.name, name.request, generation, name.call_name, taking_back=taking)
+    return msgspec.structs.replace(accepted, claim=expected)
 
 
 async def _end_unanswered(

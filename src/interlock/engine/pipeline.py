@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from interlock.engine.admit import accept, admit
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Prepared, Started, refuse
 from interlock.engine.denials import hear_denial
+from interlock.engine.halted_calls import tell_made_before
 from interlock.engine.idempotency import look_up, not_looked_up, read_turn
 from interlock.engine.perform.read import read
 from interlock.engine.perform.write import write
@@ -55,7 +56,7 @@ class Engine:
             if isinstance(accepted, Accepted) and (turn is not None or accepted.changes):
                 accepted = await look_up(ctx, accepted, turn)  # it knows what may be said when time is up
             if not isinstance(accepted, Accepted):
-                return await record(ctx, accepted)
+                return await record(ctx, await self._end_unaccepted(accepted))
             admitted = admit(ctx, accepted)
             if not isinstance(admitted, Admitted):
                 return await record(ctx, admitted)
@@ -75,6 +76,12 @@ class Engine:
             return await record(ctx, self._end_unanswered(call, started, prepares=prepares))
         finally:
             self.running -= 1
+
+    async def _end_unaccepted(self, ended: Ended) -> Ended:
+        """A change that a halt stops may have been made before: whoever asks is told."""
+        problem = ended.reading.problem
+        halted = problem is not None and problem.reason is Reason.HALTED
+        return await tell_made_before(self._ctx, ended) if halted else ended
 
     async def _end_unprepared(self, ended: Ended) -> Outcome:
         """Record a call that is not made; before it waits for a person, it is asked whether one has denied it."""

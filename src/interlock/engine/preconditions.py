@@ -15,7 +15,7 @@ from interlock.engine.context import Admitted, EngineContext
 from interlock.engine.whole_changes import whole_change
 from interlock.policy import Cooldown
 from interlock.reasons import Reason
-from interlock.state import LANDED, ChangeFilter, is_wildcard, overlap
+from interlock.state import LANDED, NOT_KEPT, ChangeFilter, Lease, is_wildcard, overlap
 from interlock.values import EVERYONE, Plan, Verdict
 
 
@@ -51,9 +51,7 @@ async def _cooldown_verdict(ctx: EngineContext, admitted: Admitted, plan: Plan) 
     # By the clock by which the store has noted when keys were changed.
     now_us = await ctx.store.now_us(ctx.clock.now_us())
     since_us = now_us - int(max(cooldown.window_s for cooldown in cooldowns) * 1e6)
-    for last in await _last_changes(ctx, touched, since_us):
-        if last.run and last.run == (call.run or call.turn):
-            continue
+    for last in await _last_changes(ctx, touched, since_us, call.run or call.turn or ""):
         for cooldown in cooldowns:
             if (now_us - last.at_us) / 1e6 < cooldown.window_s:
                 return deny(cooldown.id, _why(cooldown, last), rules.version)
@@ -68,21 +66,32 @@ class _LastChange(msgspec.Struct, frozen=True):
     run: str
 
 
-async def _last_changes(ctx: EngineContext, touched: tuple[str, ...], since_us: int) -> list[_LastChange]:
-    """What was changed last since a time of that which a plan would change."""
+async def _last_changes(ctx: EngineContext, touched: tuple[str, ...], since_us: int, run: str) -> list[_LastChange]:
+    """What others than a run have changed last since a time of that which a plan would change.
+
+    What it has changed itself, by whatever tool, does not hide that.
+    """
     ctx.at("preconditions.leases")
     leases = [lease for lease in await ctx.store.leases(touched) if lease.changed_us > since_us]
-    found = [_LastChange(lease.key, lease.changed_us, lease.changed_run) for lease in leases]
-    alone = [last for last in found if not is_wildcard(last.key)]
-    for everything in [last.key for last in found if is_wildcard(last.key)]:
-        alone += await _whole_changes(ctx, everything, touched, since_us)
+    lasts = [_by_others(lease, run) for lease in leases if not is_wildcard(lease.key)]
+    alone = [last for last in lasts if last.at_us > since_us]
+    for everything in [lease.key for lease in leases if is_wildcard(lease.key)]:
+        alone += await _whole_changes(ctx, everything, touched, since_us, run)
     return alone
 
 
+def _by_others(lease: Lease, run: str) -> _LastChange:
+    if not run or lease.changed_run != run:
+        return _LastChange(lease.key, lease.changed_us, lease.changed_run)
+    if lease.others_us == NOT_KEPT:  # then it may have been another run as well
+        return _LastChange(lease.key, lease.changed_us, "")
+    return _LastChange(lease.key, lease.others_us, lease.others_run)
+
+
 async def _whole_changes(
-    ctx: EngineContext, everything: str, touched: tuple[str, ...], since_us: int
+    ctx: EngineContext, everything: str, touched: tuple[str, ...], since_us: int, run: str
 ) -> list[_LastChange]:
-    """The last change of each of these keys by whatever may have touched its whole resource.
+    """The last change of each of these keys by whatever may have touched its whole resource, in another run.
 
     The lease of that says only that something was changed there: its records say what.
     """
@@ -90,13 +99,16 @@ async def _whole_changes(
     found: dict[str, _LastChange] = {}
     claims = [claim for claim in await ctx.store.claims(ChangeFilter(key=everything)) if claim.state in LANDED]
     for claim in sorted(claims, key=lambda claim: claim.record or 0, reverse=True):
+        its_run = claim.run or claim.turn or ""
+        if run and its_run == run:
+            continue
         change = await whole_change(ctx, claim)
         if change.at_us <= since_us:
             break
         keys = [everything] if change.left is None else sorted(change.left)
         for key in keys:
             if any(overlap(key, mine) for mine in touched):
-                found.setdefault(key, _LastChange(key, change.at_us, claim.run or claim.turn or ""))
+                found.setdefault(key, _LastChange(key, change.at_us, its_run))
     return list(found.values())
 
 

@@ -96,8 +96,7 @@ async def _ticket_of(ctx: EngineContext, admitted: Admitted) -> Ticket | Ended |
             if fault is not None:
                 message = f"ticket {name!r} is not approved as the ledger has it: {fault}; run interlock audit verify"
                 return _end_unplanned(admitted, refuse(Status.DENIED, Reason.NOT_APPROVED, message))
-            repeatable = admitted.binding.tool.repeatable
-            denied = await denied_elsewhere(ctx, admitted.facts.call, ticket, repeatable=repeatable)
+            denied = await denied_elsewhere(ctx, admitted.facts.call, ticket)
             if denied is not None:
                 return _end_unplanned(admitted, refuse(Status.DENIED, Reason.NOT_APPROVED, denied))
         if ticket is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from interlock.canonical import WHATEVER, canonical
+from interlock.engine.compensations import made_for_another, why_not_again
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, refuse
 from interlock.engine.recorded_values import NoValue, recorded_value
 from interlock.engine.store_waits import ask_in_time
@@ -51,14 +52,17 @@ def _bind(stage: Accepted | Admitted, answer: Ended, claim: Claimed) -> Ended:
     """The answer, with which the caller's own id comes to stand for what it is answered from, if it has no row yet."""
     call, expected = stage.facts.call, stage.claim
     call_name = "" if expected is None else expected.call_name
-    if answer.repeats is None or not call_name or call.mode is not Mode.APPLY:
+    if answer.repeats is None or not call_name or call.mode is not Mode.APPLY or call.undoes is not None:
         return answer
     binds = BindCallId(call_name, claim.first_name, claim.generation, answer.repeats, call.call_id)
     return msgspec.structs.replace(answer, settle=(*answer.settle, binds))
 
 
 async def _answer_of_outcome(ctx: EngineContext, stage: Accepted | Admitted, claim: Claimed, number: int) -> Ended:
-    return await _answer_ofread_record(ctx, stage, await _outcome_of(ctx, claim, number))
+    record, undoes = await _outcome_of(ctx, claim, number), stage.facts.call.undoes
+    if undoes is not None and await made_for_another(ctx, claim, undoes):
+        return end_answered(stage, refuse(Status.FAILED, Reason.MOVED, why_not_again(stage.binding.tool.name, claim)))
+    return await _answer_ofread_record(ctx, stage, record)
 
 
 async def _answer_ofread_record(ctx: EngineContext, stage: Accepted | Admitted, record: Stored) -> Ended:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from interlock.changes import TakingBack, undo_name
+from interlock.changes import TakingBack
 from interlock.engine.context import EngineContext
+from interlock.openings import undo_name
 from interlock.ports import Query, Store
 from interlock.state import LANDED, Claimed, ClaimState
 from interlock.stores.claims import changed_since, landings_on
@@ -144,8 +145,20 @@ async def was_undone_before(ctx: EngineContext, claim: Claimed, record: int) -> 
 async def _undo_of(ctx: EngineContext, claim: Claimed) -> Claimed | None:
     """What took a change back, under the name that it has now or had then."""
     for name in dict.fromkeys((claim.name, claim.first_name)):
+        undoes = f"{name}.{claim.generation}"
         ctx.at("undo.chain")
-        found = await ctx.store.claim(undo_name(ctx.digest, f"{name}.{claim.generation}"))
+        found = await ctx.store.claim(undo_name(ctx.digest, undoes))
         if found is not None:
-            return found
+            return await _among_generations(ctx, found.request, undoes) if found.is_lock else found
+    return None
+
+
+async def _among_generations(ctx: EngineContext, name: str, undoes: str) -> Claimed | None:
+    """Of the generations of a claim that took a change back."""
+    ctx.at("undo.generations")
+    newest = await ctx.store.claim(name)
+    for generation in range(0 if newest is None else newest.generation, 0, -1):
+        one = await claim_by_key(ctx.store, ctx.at, f"{name}.{generation}")
+        if one is not None and await undoes_of(ctx.store, ctx.at, one) == undoes:
+            return one
     return None

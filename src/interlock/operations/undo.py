@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from interlock.canonical import Refusal
-from interlock.changes import Snapshot, Unreadable, local_key, read_snapshots, show_difference, states_by_key
-from interlock.engine import EngineContext, chain_fault, links_of, made_by
+from interlock.changes import Snapshot, Unreadable, keys_of, local_key, read_snapshots, show_difference, states_by_key
+from interlock.engine import EngineContext, chain_fault, links_of, made_already, made_by
 from interlock.errors import Conflict, ContractError, InDoubt, StoreError, ToolError
 from interlock.operations.meant_changes import changes_meant
 from interlock.operations.recover import intent_of, read_record
@@ -19,7 +19,7 @@ from interlock.operations.standing import LaterChanges, recorded_versions, takes
 from interlock.ports import Resource
 from interlock.records import Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState, is_wildcard
-from interlock.tools import Tool, Unclear, resolve, tool
+from interlock.tools import Parsed, Tool, Unclear, resolve, tool
 from interlock.tools.registry import list_tools
 from interlock.values import Context, Effect, Json, Versioned
 
@@ -226,14 +226,18 @@ async def _step(ctx: EngineContext, claim: Claimed, before: Mapping[str, Json], 
     except Exception as error:  # noqa: BLE001 - the tool's own function
         failed = f"what makes the arguments of its compensation {made_up_by!r} failed ({type(error).__name__})"
         return impossible(claim, f"{failed}{handed}; look at the change, and make {made_up_by!r} yourself")
-    fault = _contract_fault(ctx, made_up_by, arguments)
-    if fault:
-        return impossible(claim, f"its compensation {made_up_by!r} would be refused: {fault}{handed}")
+    parsed = _parse(ctx, made_up_by, arguments)
+    if isinstance(parsed, str):
+        return impossible(claim, f"its compensation {made_up_by!r} would be refused: {parsed}{handed}")
+    back = ctx.bindings[made_up_by].tool
+    why = await made_already(ctx, back, keys_of(back, parsed.arguments), parsed.by_value(), claim.key)
+    if why is not None:
+        return impossible(claim, why)
     return UndoStep(claim, claim.record, made_up_by, arguments, claim.keys, f"compensated by {made_up_by}")
 
 
-def _contract_fault(ctx: EngineContext, name: str, arguments: Any) -> str:
-    """Why a call with these arguments would not be taken; empty if it would: a preview judges what undo will judge."""
+def _parse(ctx: EngineContext, name: str, arguments: Any) -> Parsed | str:
+    """The arguments as a call takes them, or why it would not: a preview judges what undo will judge."""
     binding = ctx.bindings.get(name)
     if binding is None:
         return "there is no such tool"
@@ -241,10 +245,9 @@ def _contract_fault(ctx: EngineContext, name: str, arguments: Any) -> str:
         known = resolve(binding.tool.known_values, arguments, ctx.limits) if binding.tool.known_values else None
         if isinstance(known, Unclear):
             return known.message
-        binding.tool.input.parse(arguments if known is None else known[0])
+        return binding.tool.input.parse(arguments if known is None else known[0])
     except Refusal as refusal:
         return str(refusal)
-    return ""
 
 
 async def _restoring(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payloads, so_far: _SoFar) -> UndoStep:

@@ -253,7 +253,7 @@ class ClaimTable:
             if landed:
                 lease = msgspec.structs.replace(lease, changed=lease.token)
             if landed and key not in untouched:
-                lease = msgspec.structs.replace(lease, changed_us=now_us, changed_run=row.run or row.turn or "")
+                lease = _changed_in(lease, row.run or row.turn or "", now_us)
             self._lease(lease)
 
     def _renew(self, ask: RenewClaim, expires_us: int) -> None:
@@ -273,6 +273,13 @@ class ClaimTable:
     def _lease(self, lease: Lease) -> None:
         self.leases[lease.key] = lease
         self.changed_keys.add(lease.key)
+
+
+def _changed_in(lease: Lease, run: str, now_us: int) -> Lease:
+    """A lease whose key was changed in a run, which must not hide when another one has changed it."""
+    if lease.changed_us and lease.changed_run != run:
+        lease = msgspec.structs.replace(lease, others_us=lease.changed_us, others_run=lease.changed_run)
+    return msgspec.structs.replace(lease, changed_us=now_us, changed_run=run)
 
 
 def _mark_fault(row: Claimed | None, ask: Mark) -> Refused | None:

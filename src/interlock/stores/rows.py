@@ -244,7 +244,7 @@ def _claim_row(claim: Claimed) -> tuple[Any, ...]:
 
 
 def _lease_row(lease: Lease) -> tuple[Any, ...]:
-    changed = (lease.changed_us, lease.changed_run)
+    changed = (lease.changed_us, lease.changed_run, lease.others_us, lease.others_run)
     return (lease.holder, lease.token, lease.changed, lease.expires_us, *changed, lease.key)
 
 

@@ -53,6 +53,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         " WHERE id IN (SELECT record FROM payloads)",
         "DROP TABLE payloads",
     ),
+    (
+        "ALTER TABLE leases ADD COLUMN others_us BIGINT NOT NULL DEFAULT 0",
+        "ALTER TABLE leases ADD COLUMN others_run TEXT NOT NULL DEFAULT ''",
+        "UPDATE leases SET others_us = -1 WHERE changed_us > 0",  # NOT_KEPT
+    ),
 )
 
 META_TABLE = "CREATE TABLE IF NOT EXISTS interlock_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
@@ -145,7 +150,7 @@ WRITE_CLAIM = (
 )
 # What ends or renews a claim leaves the indexes by turn and run alone: to name a column is to write its index again.
 MOVE_CLAIM = "UPDATE claims SET state = ?, expires_us = ?, intent = ?, record = ? WHERE name = ?"
-_LEASE = "SELECT key, holder, token, changed, expires_us, changed_us, changed_run FROM leases"
+_LEASE = "SELECT key, holder, token, changed, expires_us, changed_us, changed_run, others_us, others_run FROM leases"
 OPEN_LEASE = "INSERT INTO leases (key) VALUES (?) ON CONFLICT (key) DO NOTHING"
 # Not OR, nor IN: in a table in key order SQLite makes a table of its own for either, which takes longer than to look.
 READ_LEASE = _LEASE + " WHERE key = ? UNION ALL " + _LEASE + " WHERE key = ?"
@@ -154,10 +159,11 @@ LOCK_LEASE = _LEASE + " WHERE key = ? {for_update}"
 SHARE_LEASE = _LEASE + " WHERE key = ? {for_share}"
 LOCK_LEASES = _LEASE + " WHERE substr(key, 1, length(?)) = ? ORDER BY key {for_update}"
 WRITE_LEASE = (
-    "INSERT INTO leases (holder, token, changed, expires_us, changed_us, changed_run, key)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, token = excluded.token,"
-    " changed = excluded.changed, expires_us = excluded.expires_us, changed_us = excluded.changed_us,"
-    " changed_run = excluded.changed_run"
+    "INSERT INTO leases (holder, token, changed, expires_us, changed_us, changed_run, others_us, others_run, key)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET holder = excluded.holder,"
+    " token = excluded.token, changed = excluded.changed, expires_us = excluded.expires_us,"
+    " changed_us = excluded.changed_us, changed_run = excluded.changed_run,"
+    " others_us = excluded.others_us, others_run = excluded.others_run"
 )
 READ_TICKET = "SELECT body FROM tickets WHERE id = ?"
 LOCK_TICKET = READ_TICKET + " {for_update}"

@@ -149,7 +149,7 @@ async def _after_refusal(
     elif receipt.kind is RefusalKind.IN_DOUBT:
         return await read_blocked(ctx, receipt.limit, receipt.message)
     elif receipt.kind is not RefusalKind.LEASED or late:
-        return _refusal(work, receipt)
+        return _refusal(work, receipt, undoes=prepared.admitted.facts.call.undoes is not None)
     await ctx.clock.sleep(_WAIT_S)
     return None
 
@@ -215,8 +215,11 @@ async def _commit_claim(
     return receipt
 
 
-def _refusal(work: Work, receipt: Refused) -> Reading:
+def _refusal(work: Work, receipt: Refused, *, undoes: bool) -> Reading:
     reading = work.not_begun(receipt)
+    if undoes and receipt.kind is RefusalKind.REUSED:
+        message = f"an undo of this change was begun before, by another call of {work.tool.name!r}; make that yourself"
+        return refuse(Status.FAILED, Reason.MOVED, message)
     if receipt.kind is RefusalKind.LEASED:
         return refuse(Status.FAILED, Reason.BUSY, f"{receipt.message}, and did not come free in time")
     if receipt.kind is RefusalKind.LOST:

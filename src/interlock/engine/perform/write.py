@@ -36,6 +36,10 @@ from interlock.tools.wire import leave_wire, open_wire
 from interlock.transitions import CloseClaim, Transition
 from interlock.values import Context, Json, Plan, Status, one_line
 
+_LOCKED_ITSELF = (
+    "its caller has locked what it changes itself, so that it cannot be made under that lock: lock keys that are not"
+    " changed, or make the call without the lock"
+)
 _STATES = {True: ClaimState.DONE, False: ClaimState.FAILED, None: ClaimState.UNKNOWN}
 
 
@@ -63,10 +67,13 @@ class _Effect(msgspec.Struct, frozen=True):
 async def write(ctx: EngineContext, prepared: Prepared) -> Ended:
     """Make a change under the locks that its tool wants; what the caller has locked already is not locked again."""
     admitted = prepared.admitted
-    call, wanted = admitted.facts.call, locks_of(admitted.binding.tool, admitted.facts.arguments)
-    if call.lock_keys:  # what it changes it leases anyway, and could not if it had locked that itself
+    call = admitted.facts.call
+    wanted = locks_of(admitted.binding.tool, admitted.facts.arguments) + call.lock_keys
+    if wanted or call.locks:  # what it changes it leases anyway, and could not if that were locked
         own_keys = prepared.plan.keys
-        wanted += tuple(key for key in call.lock_keys if not any(overlap(key, own) for own in own_keys))
+        wanted = tuple(key for key in wanted if not any(overlap(key, own) for own in own_keys))
+        if any(overlap(lock.key, own) for lock in call.locks for own in own_keys):
+            return Work(ctx, prepared).end(refuse(Status.FAILED, Reason.BUSY, _LOCKED_ITSELF))
     missing = set(wanted) - {lock.key for lock in call.locks} if wanted else None
     if not missing:
         return await _write(ctx, prepared)
