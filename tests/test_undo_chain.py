@@ -552,7 +552,6 @@ async def test_neither_an_undo_nor_its_undo_makes_a_key_rest_anew(store_url: str
         await intact(runtime)
 
 
-<<<<<<< HEAD
 class LosingShelf(Shelf):
     """One that puts things back, and whose answer is lost then: nobody can look for a while."""
 
@@ -581,11 +580,7 @@ async def test_an_undo_that_was_settled_later_makes_no_key_rest_anew_either(stor
         await intact(runtime)
 
 
-async def test_a_claim_that_is_set_back_in_a_chain_of_undos_is_found(durable_url: str, edit: Edit) -> None:  # noqa: F811
-    bank = Bank()
-=======
 async def test_a_claim_that_is_set_back_in_a_chain_of_undos_is_found(durable_url: str, bank: Bank, edit: Edit) -> None:  # noqa: F811
->>>>>>> 93f7cc3 (A compensation that is once ever is made once, by an undo or by hand)
     async with running(*bank.tools(), url=durable_url) as runtime:
         made = await pay(runtime, "order-1")
         undone = await take_back(runtime, made.record)
