@@ -62,10 +62,10 @@ async def _answer_of_outcome(ctx: EngineContext, stage: Accepted | Admitted, cla
     record, undoes = await _outcome_of(ctx, claim, number), stage.facts.call.undoes
     if undoes is not None and await made_for_another(ctx, claim, undoes):
         return end_answered(stage, refuse(Status.FAILED, Reason.MOVED, why_not_again(stage.binding.tool.name, claim)))
-    return await _answer_ofread_record(ctx, stage, record)
+    return await _answer_of_read(ctx, stage, record)
 
 
-async def _answer_ofread_record(ctx: EngineContext, stage: Accepted | Admitted, record: Stored) -> Ended:
+async def _answer_of_read(ctx: EngineContext, stage: Accepted | Admitted, record: Stored) -> Ended:
     """The recorded answer of a change; that it was made stands, also where what it answered cannot be given."""
     answer = await _recorded_answer(ctx, stage, record)
     if isinstance(answer, Ended):
