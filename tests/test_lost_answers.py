@@ -164,7 +164,7 @@ async def test_an_answer_that_is_lost_while_the_request_is_read_is_in_doubt(pay:
 
 @pytest.mark.parametrize(("store_url", "pay"), on_stores(WAYS, over_client), indirect=["store_url"])
 async def test_an_answer_that_is_cut_at_any_byte_is_in_doubt_and_paid_once(pay: Pay, store_url: str) -> None:
-    for write in [*range(0, len(ANSWER), EVERY), len(ANSWER) - 1]:
+    for write in sorted({*range(0, len(ANSWER), EVERY), len(ANSWER) - 1}):  # an id that comes twice pays once
         bank = Bank(write=write)
         async with bank.open() as url:
             outcome = await pay_at(url, pay, store_url, str(write))
