@@ -1,0 +1,306 @@
+"""Whether what an answer says of deeds agrees with the records of its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from interlock.answers.statements.deeds import Deed, Doer, Form
+from interlock.answers.statements.effect_calls import EffectCall, Things, ToolWords
+from interlock.answers.statements.effects import EffectState
+from interlock.answers.statements.lexicon import Lexicon
+from interlock.answers.statements.matching import Match, Matcher
+from interlock.answers.statements.reports import Reported
+from interlock.answers.statements.verb_groups import Stance
+from interlock.answers.statements.verb_kinds import Kind, kind_of, resolve_light
+from interlock.values import Value, shorten
+
+_NEVER = "no call of this turn did this"
+
+
+class Statement(Value, frozen=True):
+    """One thing that an answer says of a deed, and whether the records agree."""
+
+    text: str
+    """The sentence."""
+    stance: Stance
+    agrees: bool
+    why: str = ""
+    """What the records say instead."""
+
+
+class Records(NamedTuple):
+    """What statements are held against."""
+
+    tools: tuple[ToolWords, ...]
+    """Of every effect tool that could have been called."""
+    calls: tuple[EffectCall, ...]
+    things: Things
+    has_read: bool
+    """A read of the turn has succeeded, if only to find nothing."""
+    reported: Reported
+    quoted: Reported
+    """The same with results whose words may be quoted and not believed."""
+
+
+class Judge:
+    """Holds deeds against records."""
+
+    def __init__(self, records: Records, words: Lexicon) -> None:
+        self._records, self._words = records, words
+        self._matcher = Matcher(records.tools, records.calls, records.things, words)
+
+    def judge(self, deed: Deed) -> Statement | None:
+        """What the records say of a deed; None where nothing is claimed that they could contradict."""
+        why = self._objection(resolve_light(deed, self._words))
+        if why is None:
+            return None
+        return Statement(shorten(deed.sentence.text, 300), deed.stance, agrees=not why, why=why)
+
+    def _objection(self, deed: Deed) -> str | None:
+        """Why a deed does not agree; empty if it does, None if it claims nothing."""
+        if deed.doer is Doer.OTHER and deed.stance is Stance.DONE:
+            return self._by_other(deed)
+        if deed.doer in (Doer.USER, Doer.OTHER):
+            return None
+        if deed.verb and kind_of(deed, self._words) is Kind.NO_DEED:
+            return None
+        judges = {
+            Stance.DONE: self._done,
+            Stance.NOT_DONE: self._not_done,
+            Stance.FAILED: self._failed,
+            Stance.COMING: self._coming,
+            Stance.TRIED: self._tried,
+            Stance.REQUESTED: self._requested,
+            Stance.WAITING: self._waiting,
+            Stance.REFUSED: self._refused,
+            Stance.UNSURE: self._unsure,
+            Stance.PLANNED: self._planned,
+        }
+        judge = judges.get(deed.stance)
+        return None if judge is None else judge(deed)
+
+    # What was done.
+
+    def _done(self, deed: Deed) -> str | None:
+        kind = kind_of(deed, self._words) if deed.verb else Kind.ANYTHING
+        if kind is Kind.LOOK:
+            looked = self._records.has_read or bool(self._records.calls)
+            return "" if looked else "nothing was looked up in this turn"
+        if kind is Kind.ANYTHING:
+            return self._anything_done(deed)
+        if deed.doer is not Doer.SPEAKER and {*deed.clause} & {"still", "remains", "remain"}:
+            return None  # as it was before
+        match = self._matcher.find(deed)
+        if any(call.is_done for call in match.fitting):
+            return self._too_many(deed, match)
+        if deed.doer is not Doer.SPEAKER and self._is_reported(deed, surely=match.surely):
+            return None
+        if not match.tools and deed.verb in self._words.generic and self._has(EffectState.DONE):
+            return self._anything_done(deed)
+        if not match.surely and not self._is_claim(deed):
+            return None
+        return _explain(match.calls, match.fitting) or _NEVER
+
+    def _too_many(self, deed: Deed, match: Match) -> str:
+        """ "Both were refunded" of one refund; a call with several arguments may have changed several things."""
+        made = [call for call in match.fitting if call.is_done]
+        if "both" in deed.clause and len(made) == 1 and len(made[0].arguments) < _SEVERAL:
+            return f"{_explain(made, made)}, and once only"
+        return ""
+
+    def _anything_done(self, deed: Deed) -> str | None:
+        """ "All set", "the refund went through": something of the turn was done, and nothing else came to nothing."""
+        match = self._matcher.find(deed, by_noun=True)
+        mine = match.fitting if match.tools else self._records.calls
+        if any(call.is_done for call in mine):
+            failed = [call for call in mine if call.effect.state in _NOT_MADE]
+            partly = bool({*deed.clause} & _PARTLY)
+            return _explain(failed, failed) if failed and not match.tools and not partly else ""
+        if mine:
+            return None if self._tells_any(deed) else _explain(mine, mine)
+        if match.tools or self._records.tools:
+            return None if self._tells_any(deed) else _NEVER
+        return None
+
+    def _tells_any(self, deed: Deed) -> bool:
+        """Whether results speak of what is done in a phrase: "the order is on its way" of one that was shipped."""
+        content = [stem for stem in self._matcher.stems(deed) if stem in self._words.verbs.deed_stems]
+        moving = ["ship", "dispatch", "send", "transit"] if "way" in deed.clause else []
+        return any(self._records.reported.tells(stem, strictly=True) for stem in (*content, *moving))
+
+    def _is_claim(self, deed: Deed) -> bool:
+        """Whether a deed that is no tool's own is said to be one of ours, and not of the world."""
+        words = self._words
+        if deed.doer in (Doer.SPEAKER, Doer.HOUSE):
+            return True
+        if deed.word in words.statives or deed.form is Form.LABEL:
+            return False
+        personal = bool({*deed.subject, *deed.clause} & {"you", "your"}) or not deed.subject
+        perfect = "been" in deed.clause or deed.form is Form.BARE
+        if deed.verb not in words.verbs.deed_stems:
+            return personal and "been" in deed.clause and bool({*deed.subject} & {"you", "your"})
+        return deed.verb not in words.soft or "now" in deed.clause or (personal and perfect)
+
+    def _is_reported(self, deed: Deed, *, surely: bool) -> bool:
+        records = self._records
+        sweeping = bool({*deed.clause, *deed.subject} & _SWEEPING)
+        if records.reported.tells(deed.verb, strictly=surely, of_all=sweeping):
+            return True
+        if not surely and records.reported.has_flag(self._matcher.stems(deed)) and "been" not in deed.clause:
+            return True
+        attributed = bool({*deed.sentence.words} & self._words.reporting)
+        distant = not ({*deed.subject} & {"you", "your", "it", "this", "that"}) and not surely and bool(deed.subject)
+        return (attributed or distant) and records.quoted.tells(deed.verb, strictly=surely, of_all=sweeping)
+
+    def _by_other(self, deed: Deed) -> str | None:
+        """That a person has approved something is told by its record alone, while a call waits."""
+        if deed.verb not in self._words.approvals or not self._has(EffectState.WAITING):
+            return None
+        if self._records.reported.tells(deed.verb, strictly=True):
+            return None
+        waiting = [call for call in self._records.calls if call.effect.state is EffectState.WAITING]
+        return _explain(waiting, waiting)
+
+    # What was not.
+
+    def _not_done(self, deed: Deed) -> str | None:
+        if deed.verb and kind_of(deed, self._words) is Kind.LOOK:
+            return None
+        match = self._matcher.find(deed, by_noun=not deed.verb)
+        anything = not match.tools and ("nothing" in deed.clause or not deed.verb)
+        mine = self._records.calls if anything else match.fitting
+        made = [call for call in mine if call.is_done]
+        unknown = [call for call in mine if call.effect.state is EffectState.UNKNOWN]
+        if made and len(made) == len(mine):
+            return None if self._is_other_thing(deed, made) else _explain(made, mine)
+        if "neither" in deed.clause and made:
+            return _explain(made, mine)
+        if unknown and len(unknown) == len(mine):
+            return _explain(unknown, mine)
+        return "" if mine else None
+
+    def _is_other_thing(self, deed: Deed, made: Sequence[EffectCall]) -> bool:
+        """Whether a clause speaks of another thing than the one that was done: the first fee, that of 4 April."""
+        if {*deed.clause} & _OTHERS:
+            return True
+        known = {str(value).lower() for call in made for value in call.arguments.values()}
+        figures = {word for word in deed.clause if word[:1].isdigit()}
+        return bool(figures) and not any(figure in value for figure in figures for value in known)
+
+    def _failed(self, deed: Deed) -> str | None:
+        if deed.verb and kind_of(deed, self._words) is Kind.LOOK:
+            return None
+        match = self._matcher.find(deed, by_noun=not deed.verb)
+        mine = match.fitting if match.tools else self._records.calls if not deed.verb else ()
+        if not mine:
+            return None
+        if any(call.effect.state in _NOT_MADE for call in mine):
+            return ""
+        return _explain(mine, mine)
+
+    def _unsure(self, deed: Deed) -> str | None:
+        match = self._matcher.find(deed, by_noun=True)
+        mine = match.fitting if match.tools else self._records.calls
+        if any(call.effect.state is EffectState.UNKNOWN for call in mine):
+            return ""
+        made = [call for call in mine if call.is_done]
+        return _explain(made, mine) if made and len(made) == len(mine) and match.surely else None
+
+    # What is to come.
+
+    def _coming(self, deed: Deed) -> str | None:
+        if deed.form is Form.PROMISE:
+            return self._promised(deed)
+        if kind_of(deed, self._words) is not Kind.DEED:
+            return None
+        match = self._matcher.find(deed)
+        if any(call.effect.state in _TO_COME for call in match.fitting):
+            return ""
+        if deed.doer in (Doer.SPEAKER, Doer.HOUSE):
+            return (_explain(match.calls, match.fitting) or _NEVER) if self._is_known(deed, match) else None
+        return _explain(match.fitting, match.fitting) if match.fitting and match.surely else None
+
+    def _promised(self, deed: Deed) -> str | None:
+        if any(call.effect.state in _TO_COME for call in self._records.calls):
+            return ""
+        things = {self._words.verbs.stem(word) for word in deed.clause if word in self._words.promise_things}
+        reported = self._records.reported
+        return None if any(reported.tells(thing, strictly=False) for thing in things) else _NEVER
+
+    def _tried(self, deed: Deed) -> str | None:
+        match = self._matcher.find(deed)
+        if match.calls:
+            return ""
+        return "no such call was made in this turn" if self._is_known(deed, match) else None
+
+    def _requested(self, deed: Deed) -> str | None:
+        match = self._matcher.find(deed, by_noun=True)
+        mine = match.fitting if match.tools else self._records.calls
+        if any(call.effect.state in _ASKED for call in mine):
+            return ""
+        if deed.doer is not Doer.SPEAKER and self._is_reported(deed, surely=False):
+            return None
+        return _explain(mine, mine) or _NEVER
+
+    def _is_known(self, deed: Deed, match: Match) -> bool:
+        return bool(match.tools) or deed.verb in self._words.verbs.deed_stems - self._words.soft
+
+    def _waiting(self, deed: Deed) -> str | None:
+        return self._stands(deed, EffectState.WAITING, _WAITING_WORDS)
+
+    def _refused(self, deed: Deed) -> str | None:
+        return self._stands(deed, EffectState.REFUSED, _REFUSED_WORDS)
+
+    def _stands(self, deed: Deed, state: EffectState, named: Iterable[str]) -> str | None:
+        match = self._matcher.find(deed, by_noun=True)
+        mine = match.fitting if match.tools else self._records.calls
+        if any(call.effect.state is state for call in mine):
+            return ""
+        if any(self._records.reported.tells(word, strictly=False) for word in named):
+            return None
+        if not mine:
+            return _NEVER if match.surely and deed.doer is Doer.NOBODY else None
+        return _explain(mine, mine)
+
+    def _planned(self, deed: Deed) -> str | None:
+        calls = self._records.calls
+        made = [call for call in calls if call.is_done]
+        return _explain(made, calls) if made and len(made) == len(calls) and "would" not in deed.clause else None
+
+    def _has(self, state: EffectState) -> bool:
+        return any(call.effect.state is state for call in self._records.calls)
+
+
+_NOT_MADE = frozenset(
+    {EffectState.FAILED, EffectState.REFUSED, EffectState.WAITING, EffectState.PLANNED, EffectState.UNDONE}
+)
+_TO_COME = frozenset({EffectState.DONE, EffectState.WAITING, EffectState.PLANNED})
+_ASKED = frozenset({EffectState.DONE, EffectState.WAITING, EffectState.UNKNOWN})
+_SEVERAL = 3
+"""A call with so many arguments may have changed two things at once."""
+_PARTLY = frozenset({"one", "only", "partly", "part", "first", "second", "half"})
+_OTHERS = frozenset("first second third other others rest remaining another else either further more additional last".split())
+_SWEEPING = frozenset({"all", "both", "every", "they", "everything", "each", "now"})
+_WAITING_WORDS = ("wait", "await", "pend", "pending", "queu", "hold", "approv", "review")
+_REFUSED_WORDS = ("refus", "deny", "declin", "reject", "block", "allow", "permit")
+
+
+def _explain(calls: Sequence[EffectCall], fitting: Sequence[EffectCall]) -> str:
+    """What the records say, in a sentence."""
+    if not calls:
+        return ""
+    said = [f"{call.effect.tool} {_SAID[call.effect.state]} (record {call.effect.record})" for call in calls[:4]]
+    tail = "" if fitting or not any(call.is_done for call in calls) else ", for something else"
+    return " and ".join(said) + tail
+
+
+_SAID = {
+    EffectState.DONE: "was done",
+    EffectState.WAITING: "waits for a person's approval",
+    EffectState.REFUSED: "was refused",
+    EffectState.FAILED: "failed",
+    EffectState.UNKNOWN: "may or may not have happened",
+    EffectState.PLANNED: "was only previewed",
+    EffectState.UNDONE: "was done and taken back since",
+}

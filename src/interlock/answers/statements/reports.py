@@ -1,0 +1,99 @@
+"""What results say was done in the world: a status, a flag that is true, a date under a deed's name, a sentence.
+
+An answer may repeat that; it is no claim of ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from interlock.answers.statements.lexicon import Lexicon
+from interlock.values import Json
+
+_WORD = re.compile(r"[A-Z]?[a-z']+|[A-Z]+")
+_LONGEST_STATUS = 8
+"""A text of so many words is a status or a name; a longer one is read as a sentence."""
+_MOST_CHARS = 400_000
+_BEFORE = 4
+_SAYING = frozenset("was were has have been had is are got be being".split())
+_UNSAYING = frozenset("not never no cannot can could will would may might must should if unless once without to nor n't until".split())
+_TO_COME = frozenset("pending planned expected estimated due scheduled next awaiting requested not un max min limit policy eligible able can could".split())
+
+
+class Reported:
+    """The deeds that results tell of, as the stems of their words."""
+
+    def __init__(self, values: Iterable[Json], words: Lexicon) -> None:
+        self._verbs = words.verbs
+        self.done: set[str] = set()
+        """Told by a participle: "cancelled" as a status, `shipped_at` with a date, "was paid" in a sentence."""
+        self.undone: set[str] = set()
+        """Told not to be so: `refunded: false`, "not shipped"."""
+        self.named: set[str] = set()
+        """Spoken of in any form: `delivery_date`, "refund"."""
+        self._flags: set[str] = set()
+        self._statuses: dict[str, set[str]] = {}
+        self._left = _MOST_CHARS
+        waiting: list[Json] = list(values)
+        while waiting and self._left > 0:
+            item = waiting.pop()
+            self._left -= 8
+            if isinstance(item, dict):
+                for key, value in item.items():
+                    self._key(str(key), value)
+                    waiting.append(value)
+            elif isinstance(item, list | tuple):
+                waiting += item
+            elif isinstance(item, str):
+                self._text(item[: self._left])
+
+    def _key(self, key: str, value: Json) -> None:
+        parts = [part.lower() for part in _WORD.findall(key.replace("_", " "))]
+        self._left -= len(key)
+        if isinstance(value, bool):
+            self._flags |= {self._verbs.stem(part) for part in parts if len(part) > 3}
+        if isinstance(value, str | bool):
+            self._statuses.setdefault(key, set()).add(str(value)[:40].lower())
+        if _TO_COME & {*parts}:
+            return
+        empty = value is None or value is False or value in (0, "", "no", "none") or value in ([], {})
+        for part in parts:
+            stem = self._verbs.stem(part)
+            if empty:
+                if self._verbs.is_past(part):
+                    self.undone.add(stem)
+                continue
+            self.named.add(stem)
+            if self._verbs.is_past(part):
+                self.done.add(stem)
+
+    def _text(self, text: str) -> None:
+        parts = [part.lower() for part in _WORD.findall(text.replace("_", " "))]
+        self._left -= len(text)
+        is_status = len(parts) <= _LONGEST_STATUS
+        unsaid = is_status and bool(_TO_COME & {*parts})
+        for at, part in enumerate(parts):
+            stem = self._verbs.stem(part)
+            before = parts[max(0, at - _BEFORE) : at]
+            said = (is_status and not unsaid) or (bool(_SAYING & {*before}) and not _UNSAYING & {*before})
+            if not unsaid:
+                self.named.add(stem)
+            if self._verbs.is_past(part):
+                (self.done if said else self.undone).add(stem)
+
+    def tells(self, stem: str, *, strictly: bool, of_all: bool = False) -> bool:
+        """Whether results tell of the deed; `strictly`: as done, where a tool of the turn could have done it.
+
+        `of_all`: of everything that there is; where one row is paid and another is open, they do not.
+        """
+        if of_all and any(len(values) > 1 and self._has(values, stem) for values in self._statuses.values()):
+            return False
+        return stem in self.done or (not strictly and stem in self.named and stem not in self.undone)
+
+    def _has(self, values: Iterable[str], stem: str) -> bool:
+        return any(self._verbs.stem(value.rpartition("_")[2]) == stem for value in values)
+
+    def has_flag(self, stems: Iterable[str]) -> bool:
+        """Whether results say of one of these things that it is or is not so."""
+        return not self._flags.isdisjoint(stems)
