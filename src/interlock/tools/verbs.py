@@ -12,10 +12,6 @@ from interlock.config import parse_toml
 _VOWELS = frozenset("aeiouy")
 _SHORTEST = 4
 """A word of fewer letters is inflected by the table alone: "red" and "bed" are no participles."""
-_NO_PARTICIPLES = frozenset(
-    "need feed seed speed exceed proceed succeed indeed hundred embed breed bleed weed deed shed sacred naked wicked"
-    " kindred hatred shred sled".split()
-)
 
 
 class VerbTable:
@@ -26,6 +22,8 @@ class VerbTable:
         self.nouns: dict[str, list[str]] = table["nouns"]
         """The deed as a thing, by the base form of its verb: cancellation for cancel."""
         self.idioms: dict[str, list[str]] = table["idioms"]
+        self._no_participles = frozenset(table["deeds"]["no_participles"])
+        self._doubled = frozenset(table["deeds"]["doubled"])
         groups: list[list[str]] = table["deeds"]["groups"]
         self.deeds = frozenset({*table["deeds"]["others"], *(verb for group in groups for verb in group)})
         """Base forms of verbs that change the world."""
@@ -47,13 +45,18 @@ class VerbTable:
             return base + "d"
         if base.endswith("y") and base[-2:-1] not in _VOWELS:
             return base[:-1] + "ied"
-        return base + "ed"
+        return base + base[-1] * (base in self._doubled) + "ed"
 
     def is_past(self, word: str) -> bool:
         """Whether a word looks like the past or the participle of a verb."""
         if word in self._past:
             return True
-        return word.endswith("ed") and len(word) >= _SHORTEST and word not in _NO_PARTICIPLES
+        return word.endswith("ed") and len(word) >= _SHORTEST and word not in self._no_participles
+
+    def is_plain_past(self, word: str) -> bool:
+        """Whether a word is the past of a verb and not its participle: took, wrote."""
+        forms = self._irregular.get(self._bases.get(word, ""), [])
+        return len(forms) > 1 and word == forms[0]
 
     def is_unchanged(self, word: str) -> bool:
         """Whether a verb is written alike in the present and the past: put, set, cut."""
@@ -63,7 +66,7 @@ class VerbTable:
         """What all forms of a word have in common; of an irregular one and of a deed's noun, the stem of its verb."""
         word = self._bases.get(word, word)
         word = self._bases.get(word.removesuffix("s"), word)
-        return word if len(word) < _SHORTEST or word in _NO_PARTICIPLES else _strip(word)
+        return word if len(word) < _SHORTEST or word in self._no_participles else _strip(word)
 
 
 def _strip(word: str) -> str:
@@ -76,7 +79,7 @@ def _strip(word: str) -> str:
 
 
 def _is_form(rest: str, word: str) -> bool:
-    """Whether what is left without an ending can be a verb: the "s" of "process" and the "ing" of "bring" are no end."""
+    """Whether what is left without an ending can be a verb: the "s" of "process" is no ending."""
     if rest == word or len(rest) < 2:
         return False
     return not rest.endswith(("s", "i", "u")) if word.endswith("s") else not _VOWELS.isdisjoint(rest)

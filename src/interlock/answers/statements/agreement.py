@@ -18,7 +18,7 @@ from interlock.values import Value, shorten
 _NEVER = "no call of this turn did this"
 
 
-class Statement(Value, frozen=True):
+class EffectStatement(Value, frozen=True):
     """One thing that an answer says of a deed, and whether the records agree."""
 
     text: str
@@ -39,6 +39,8 @@ class Records(NamedTuple):
     has_read: bool
     """A read of the turn has succeeded, if only to find nothing."""
     reported: Reported
+    reasons: Reported
+    """Why calls were refused or failed: that may be repeated, and proves no deed of a tool."""
     quoted: Reported
     """The same with results whose words may be quoted and not believed."""
 
@@ -50,12 +52,20 @@ class Judge:
         self._records, self._words = records, words
         self._matcher = Matcher(records.tools, records.calls, records.things, words)
 
-    def judge(self, deed: Deed) -> Statement | None:
+    def judge(self, deed: Deed) -> EffectStatement | None:
         """What the records say of a deed; None where nothing is claimed that they could contradict."""
-        why = self._objection(resolve_light(deed, self._words))
+        why = self._objection(self._resolve(deed))
         if why is None:
             return None
-        return Statement(shorten(deed.sentence.text, 300), deed.stance, agrees=not why, why=why)
+        return EffectStatement(shorten(deed.sentence.text, 300), deed.stance, agrees=not why, why=why)
+
+    def _resolve(self, deed: Deed) -> Deed:
+        """The deed that is meant: of "the booking was placed" the booking, unless a tool of the turn places things."""
+        resolved = resolve_light(deed, self._words)
+        if resolved is deed:
+            return deed
+        match = self._matcher.find(deed)
+        return deed if match.surely and match.calls else resolved
 
     def _objection(self, deed: Deed) -> str | None:
         """Why a deed does not agree; empty if it does, None if it claims nothing."""
@@ -66,29 +76,31 @@ class Judge:
         if deed.verb and kind_of(deed, self._words) is Kind.NO_DEED:
             return None
         judges = {
-            Stance.DONE: self._done,
-            Stance.NOT_DONE: self._not_done,
-            Stance.FAILED: self._failed,
-            Stance.COMING: self._coming,
-            Stance.TRIED: self._tried,
-            Stance.REQUESTED: self._requested,
-            Stance.WAITING: self._waiting,
-            Stance.REFUSED: self._refused,
-            Stance.UNSURE: self._unsure,
-            Stance.PLANNED: self._planned,
+            Stance.DONE: self._judge_done,
+            Stance.NOT_DONE: self._judge_not_done,
+            Stance.FAILED: self._judge_failed,
+            Stance.COMING: self._judge_coming,
+            Stance.TRIED: self._judge_tried,
+            Stance.REQUESTED: self._judge_requested,
+            Stance.WAITING: self._judge_waiting,
+            Stance.REFUSED: self._judge_refused,
+            Stance.UNSURE: self._judge_unsure,
+            Stance.PLANNED: self._judge_planned,
         }
         judge = judges.get(deed.stance)
         return None if judge is None else judge(deed)
 
     # What was done.
 
-    def _done(self, deed: Deed) -> str | None:
+    def _judge_done(self, deed: Deed) -> str | None:
+        if deed.form is Form.STATE:
+            return self._judge_state(deed)
         kind = kind_of(deed, self._words) if deed.verb else Kind.ANYTHING
         if kind is Kind.LOOK:
             looked = self._records.has_read or bool(self._records.calls)
             return "" if looked else "nothing was looked up in this turn"
         if kind is Kind.ANYTHING:
-            return self._anything_done(deed)
+            return self._judge_anything(deed)
         if deed.doer is not Doer.SPEAKER and {*deed.clause} & {"still", "remains", "remain"}:
             return None  # as it was before
         match = self._matcher.find(deed)
@@ -97,10 +109,15 @@ class Judge:
         if deed.doer is not Doer.SPEAKER and self._is_reported(deed, surely=match.surely):
             return None
         if not match.tools and deed.verb in self._words.generic and self._has(EffectState.DONE):
-            return self._anything_done(deed)
+            return self._judge_anything(deed)
         if not match.surely and not self._is_claim(deed):
             return None
         return _explain(match.calls, match.fitting) or _NEVER
+
+    def _judge_state(self, deed: Deed) -> str | None:
+        """That a thing is now as a call would have made it."""
+        mine = self._matcher.naming(deed)
+        return _explain(mine, mine) if mine and not any(call.is_done for call in mine) else None
 
     def _too_many(self, deed: Deed, match: Match) -> str:
         """ "Both were refunded" of one refund; a call with several arguments may have changed several things."""
@@ -109,25 +126,27 @@ class Judge:
             return f"{_explain(made, made)}, and once only"
         return ""
 
-    def _anything_done(self, deed: Deed) -> str | None:
+    def _judge_anything(self, deed: Deed) -> str | None:
         """ "All set", "the refund went through": something of the turn was done, and nothing else came to nothing."""
         match = self._matcher.find(deed, by_noun=True)
-        mine = match.fitting if match.tools else self._records.calls
+        mine = self._mine(match)
         if any(call.is_done for call in mine):
             failed = [call for call in mine if call.effect.state in _NOT_MADE]
             partly = bool({*deed.clause} & _PARTLY)
             return _explain(failed, failed) if failed and not match.tools and not partly else ""
         if mine:
-            return None if self._tells_any(deed) else _explain(mine, mine)
+            return None if self._tells_any(deed, match) else _explain(mine, mine)
         if match.tools or self._records.tools:
-            return None if self._tells_any(deed) else _NEVER
+            return None if self._tells_any(deed, match) else _NEVER
         return None
 
-    def _tells_any(self, deed: Deed) -> bool:
+    def _tells_any(self, deed: Deed, match: Match) -> bool:
         """Whether results speak of what is done in a phrase: "the order is on its way" of one that was shipped."""
         content = [stem for stem in self._matcher.stems(deed) if stem in self._words.verbs.deed_stems]
         moving = ["ship", "dispatch", "send", "transit"] if "way" in deed.clause else []
-        return any(self._records.reported.tells(stem, strictly=True) for stem in (*content, *moving))
+        stems = (*content, *moving)
+        told = any(self._records.reported.tells(stem, strictly=match.surely) for stem in stems)
+        return told or any(self._records.reasons.tells(stem, strictly=True) for stem in stems)
 
     def _is_claim(self, deed: Deed) -> bool:
         """Whether a deed that is no tool's own is said to be one of ours, and not of the world."""
@@ -140,12 +159,14 @@ class Judge:
         perfect = "been" in deed.clause or deed.form is Form.BARE
         if deed.verb not in words.verbs.deed_stems:
             return personal and "been" in deed.clause and bool({*deed.subject} & {"you", "your"})
-        return deed.verb not in words.soft or "now" in deed.clause or (personal and perfect)
+        return deed.verb not in words.soft or "now" in deed.clause or "been" in deed.clause or (personal and perfect)
 
     def _is_reported(self, deed: Deed, *, surely: bool) -> bool:
         records = self._records
         sweeping = bool({*deed.clause, *deed.subject} & _SWEEPING)
         if records.reported.tells(deed.verb, strictly=surely, of_all=sweeping):
+            return True
+        if not surely and records.reasons.tells(deed.verb, strictly=True):
             return True
         if not surely and records.reported.has_flag(self._matcher.stems(deed)) and "been" not in deed.clause:
             return True
@@ -164,7 +185,7 @@ class Judge:
 
     # What was not.
 
-    def _not_done(self, deed: Deed) -> str | None:
+    def _judge_not_done(self, deed: Deed) -> str | None:
         if deed.verb and kind_of(deed, self._words) is Kind.LOOK:
             return None
         match = self._matcher.find(deed, by_noun=not deed.verb)
@@ -182,13 +203,13 @@ class Judge:
 
     def _is_other_thing(self, deed: Deed, made: Sequence[EffectCall]) -> bool:
         """Whether a clause speaks of another thing than the one that was done: the first fee, that of 4 April."""
-        if {*deed.clause} & _OTHERS:
+        if {*deed.clause} & self._words.others:
             return True
         known = {str(value).lower() for call in made for value in call.arguments.values()}
         figures = {word for word in deed.clause if word[:1].isdigit()}
         return bool(figures) and not any(figure in value for figure in figures for value in known)
 
-    def _failed(self, deed: Deed) -> str | None:
+    def _judge_failed(self, deed: Deed) -> str | None:
         if deed.verb and kind_of(deed, self._words) is Kind.LOOK:
             return None
         match = self._matcher.find(deed, by_noun=not deed.verb)
@@ -199,7 +220,7 @@ class Judge:
             return ""
         return _explain(mine, mine)
 
-    def _unsure(self, deed: Deed) -> str | None:
+    def _judge_unsure(self, deed: Deed) -> str | None:
         match = self._matcher.find(deed, by_noun=True)
         mine = match.fitting if match.tools else self._records.calls
         if any(call.effect.state is EffectState.UNKNOWN for call in mine):
@@ -209,9 +230,9 @@ class Judge:
 
     # What is to come.
 
-    def _coming(self, deed: Deed) -> str | None:
+    def _judge_coming(self, deed: Deed) -> str | None:
         if deed.form is Form.PROMISE:
-            return self._promised(deed)
+            return self._judge_promise(deed)
         if kind_of(deed, self._words) is not Kind.DEED:
             return None
         match = self._matcher.find(deed)
@@ -221,22 +242,22 @@ class Judge:
             return (_explain(match.calls, match.fitting) or _NEVER) if self._is_known(deed, match) else None
         return _explain(match.fitting, match.fitting) if match.fitting and match.surely else None
 
-    def _promised(self, deed: Deed) -> str | None:
+    def _judge_promise(self, deed: Deed) -> str | None:
         if any(call.effect.state in _TO_COME for call in self._records.calls):
             return ""
         things = {self._words.verbs.stem(word) for word in deed.clause if word in self._words.promise_things}
         reported = self._records.reported
         return None if any(reported.tells(thing, strictly=False) for thing in things) else _NEVER
 
-    def _tried(self, deed: Deed) -> str | None:
+    def _judge_tried(self, deed: Deed) -> str | None:
         match = self._matcher.find(deed)
         if match.calls:
             return ""
         return "no such call was made in this turn" if self._is_known(deed, match) else None
 
-    def _requested(self, deed: Deed) -> str | None:
+    def _judge_requested(self, deed: Deed) -> str | None:
         match = self._matcher.find(deed, by_noun=True)
-        mine = match.fitting if match.tools else self._records.calls
+        mine = self._mine(match)
         if any(call.effect.state in _ASKED for call in mine):
             return ""
         if deed.doer is not Doer.SPEAKER and self._is_reported(deed, surely=False):
@@ -246,27 +267,32 @@ class Judge:
     def _is_known(self, deed: Deed, match: Match) -> bool:
         return bool(match.tools) or deed.verb in self._words.verbs.deed_stems - self._words.soft
 
-    def _waiting(self, deed: Deed) -> str | None:
+    def _judge_waiting(self, deed: Deed) -> str | None:
         return self._stands(deed, EffectState.WAITING, _WAITING_WORDS)
 
-    def _refused(self, deed: Deed) -> str | None:
+    def _judge_refused(self, deed: Deed) -> str | None:
         return self._stands(deed, EffectState.REFUSED, _REFUSED_WORDS)
 
     def _stands(self, deed: Deed, state: EffectState, named: Iterable[str]) -> str | None:
         match = self._matcher.find(deed, by_noun=True)
-        mine = match.fitting if match.tools else self._records.calls
+        mine = self._mine(match)
         if any(call.effect.state is state for call in mine):
             return ""
         if any(self._records.reported.tells(word, strictly=False) for word in named):
             return None
         if not mine:
-            return _NEVER if match.surely and deed.doer is Doer.NOBODY else None
+            waits = state is EffectState.WAITING or match.surely
+            return _NEVER if waits and deed.doer is Doer.NOBODY else None
         return _explain(mine, mine)
 
-    def _planned(self, deed: Deed) -> str | None:
+    def _judge_planned(self, deed: Deed) -> str | None:
         calls = self._records.calls
         made = [call for call in calls if call.is_done]
         return _explain(made, calls) if made and len(made) == len(calls) and "would" not in deed.clause else None
+
+    def _mine(self, match: Match) -> Sequence[EffectCall]:
+        """The calls that a clause is about; any, where it names none that was made."""
+        return match.fitting if match.calls else self._records.calls
 
     def _has(self, state: EffectState) -> bool:
         return any(call.effect.state is state for call in self._records.calls)
@@ -280,7 +306,6 @@ _ASKED = frozenset({EffectState.DONE, EffectState.WAITING, EffectState.UNKNOWN})
 _SEVERAL = 3
 """A call with so many arguments may have changed two things at once."""
 _PARTLY = frozenset({"one", "only", "partly", "part", "first", "second", "half"})
-_OTHERS = frozenset("first second third other others rest remaining another else either further more additional last".split())
 _SWEEPING = frozenset({"all", "both", "every", "they", "everything", "each", "now"})
 _WAITING_WORDS = ("wait", "await", "pend", "pending", "queu", "hold", "approv", "review")
 _REFUSED_WORDS = ("refus", "deny", "declin", "reject", "block", "allow", "permit")

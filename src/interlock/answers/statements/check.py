@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from interlock.answers.grounding import Source
 from interlock.answers.requirements import CallSeen
-from interlock.answers.statements.agreement import Judge, Records, Statement
+from interlock.answers.statements.agreement import EffectStatement, Judge, Records
 from interlock.answers.statements.deeds import find_deeds
 from interlock.answers.statements.effect_calls import Things, call_of, words_of
-from interlock.answers.statements.effects import TurnEffect, is_closing_line
+from interlock.answers.statements.effects import EffectState, TurnEffect, is_closing_line
 from interlock.answers.statements.lexicon import Lexicon, lexicon
 from interlock.answers.statements.reports import Reported
 from interlock.answers.statements.verb_groups import Stance
@@ -27,11 +27,11 @@ class TurnRecords(Value, frozen=True):
     sources: tuple[Source, ...] = ()
 
 
-def check_statements(draft: str, turn: TurnRecords) -> tuple[Statement, ...]:
+def check_statements(draft: str, turn: TurnRecords) -> tuple[EffectStatement, ...]:
     """Everything that a draft says of deeds, in order; what cannot be read does not agree."""
     words = lexicon()
     judge: Judge | None = None
-    found: list[Statement] = []
+    found: list[EffectStatement] = []
     text = clean("\n".join(line for line in draft.split("\n") if not is_closing_line(line)))
     for sentence in sentences(text, words):
         if is_unreadable(sentence.text):
@@ -45,9 +45,18 @@ def check_statements(draft: str, turn: TurnRecords) -> tuple[Statement, ...]:
     return tuple(found)
 
 
-def _unreadable(sentence: Sentence) -> Statement:
+def check_safely(draft: str, turn: TurnRecords) -> tuple[EffectStatement, ...]:
+    """The same for a text that may hold anything: what cannot be checked does not agree."""
+    try:
+        return check_statements(draft, turn)
+    except Exception as error:  # noqa: BLE001 - a fault in a check must hold the answer back, not let it out
+        why = f"its statements cannot be checked: {type(error).__name__}"
+        return (EffectStatement(shorten(draft, 300), Stance.DONE, agrees=False, why=why),)
+
+
+def _unreadable(sentence: Sentence) -> EffectStatement:
     why = "it is in a script in which statements are not read"
-    return Statement(shorten(sentence.text, 300), Stance.DONE, agrees=False, why=why)
+    return EffectStatement(shorten(sentence.text, 300), Stance.DONE, agrees=False, why=why)
 
 
 def _read_records(turn: TurnRecords, words: Lexicon) -> Records:
@@ -60,15 +69,17 @@ def _read_records(turn: TurnRecords, words: Lexicon) -> Records:
     trust = {tool.name: tool.trust for tool in turn.tools}
     changing = [tool for tool in turn.tools if tool.effect is not Effect.READ]
     changes = {tool.name for tool in changing}
-    reads = [source for source in turn.sources if source.tool not in changes]
+    made = {f"record {effect.record}" for effect in turn.effects if effect.state is EffectState.DONE}
+    # What a change returned tells of the world, too; what a preview returned is not so.
+    reads = [source for source in turn.sources if source.tool not in changes or source.id in made]
     trusted = [_value(source) for source in reads if trust.get(source.tool, Trust.TRUSTED) is Trust.TRUSTED]
-    trusted += [call.message for call in turn.calls if call.message]  # why a call was refused may be repeated, too
     return Records(
         tools=tuple(words_of(tool, words) for tool in changing),
         calls=calls,
         things=Things(turn.tools, calls, [_value(source) for source in reads]),
         has_read=any(not call.changes and call.status in (Status.OK, Status.NO_DATA) for call in turn.calls),
         reported=Reported(trusted, words),
+        reasons=Reported([call.message for call in turn.calls if call.message], words),
         quoted=Reported([_value(source) for source in reads], words),
     )
 
@@ -77,9 +88,6 @@ def _value(source: Source | None) -> Json:
     """What a result says itself; how it was come to is no part of it."""
     if source is None or not isinstance(source.value, Mapping):
         return None if source is None else source.value
-    return {key: source.value[key] for key in ("value", "summary", "snippets", "metadata", "made") if key in source.value}
-
-
-def disagreements(statements: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Those that the records contradict."""
-    return tuple(statement for statement in statements if not statement.agrees)
+    return {
+        key: source.value[key] for key in ("value", "summary", "snippets", "metadata", "made") if key in source.value
+    }

@@ -35,6 +35,8 @@ class Clause(NamedTuple):
     """The mark that ends it."""
 
 
+_LONGEST = 80
+"""More words than a clause has that anybody wrote; what is longer is read in pieces, so that the work stays in bounds."""
 # What stands between a subject and its verb and adds nothing ("I have gone ahead and booked it"), and what is one verb.
 _FILLERS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("gone", "ahead", "and"), ()),
@@ -69,6 +71,9 @@ def split_clauses(sentence: Sentence, words: Lexicon) -> Iterator[Clause]:
             continue
         part.append(word)
         at += 1
+        if len(part) == _LONGEST:
+            yield Clause(tuple(part), lead, lead_word, first)
+            part, first = [], False
     if part:
         yield Clause(tuple(part), lead, lead_word, first)
 

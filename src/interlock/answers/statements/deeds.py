@@ -36,6 +36,8 @@ class Form(StrEnum):
     """The same before a colon, as in a list of values."""
     PHRASE = "phrase"
     """Without a verb for the deed: "you are all set"."""
+    STATE = "state"
+    """By how a thing is now: "the credit is on your bill now"."""
     PROMISE = "promise"
     """By what will come of it: "you will receive a confirmation"."""
 
@@ -95,6 +97,11 @@ class _ClauseReader:
             self.carry = None
             return []
         found, phrase = list(self._by_verbs()), self._by_phrase()
+        if phrase is not None and phrase.stance is Stance.DONE:
+            # "It may have gone through": its auxiliaries say whether.
+            modal = any(self._words.auxiliaries.get(token) in _BASE_FORMS for token in self._tokens)
+            unsaid = (deed.stance for deed in found if deed.stance in _UNSAID or (modal and deed.stance is Stance.OPEN))
+            phrase = phrase._replace(stance=next(unsaid, Stance.DONE))
         if phrase is not None:
             found = [*(deed for deed in found if not _is_same(deed, phrase)), phrase]
         timed = self._clause.lead is Lead.TIMED
@@ -154,6 +161,14 @@ class _ClauseReader:
         else:
             self.carry = _Carry(self._doer(subject, group), group, subject)
         yield from self._of_group(self.carry)
+        yield from self._state(group, subject)
+
+    def _state(self, group: VerbGroup, subject: tuple[str, ...]) -> Iterator[Deed]:
+        """How a thing is now says what was done to it: "the credit is on your bill now", "you are back on Basic"."""
+        tokens = self._tokens
+        plain = group.chain in (("be",), ("have",)) and not group.negated and not group.modes
+        if plain and {"now", "back"} & {*tokens} and not {"still", "no"} & {*tokens}:
+            yield Deed("", "", Doer.NOBODY, Stance.DONE, tokens, self._sentence, subject, Form.STATE)
 
     def _doer(self, subject: tuple[str, ...], group: VerbGroup) -> Doer:
         verb = self._tokens[group.at] if group.at < len(self._tokens) else ""
@@ -193,8 +208,16 @@ class _ClauseReader:
         unsaid = bool({*tokens} & words.none) or bool({*tokens} & words.negations)
         group = inner._replace(negated=unsaid, at=at)
         stance = stance_of(group, tokens[at], words) if inner.modes else Stance.NOT_DONE if unsaid else Stance.DONE
-        form = Form.LABEL if self._clause.end == ":" else Form.BARE
-        yield self._deed(at, self._bare_doer(subject, at), stance, subject, form)
+        form = Form.BARE if self._is_telling(at, subject) else Form.LABEL
+        yield self._make_deed(at, self._bare_doer(subject, at), stance, subject, form)
+
+    def _is_telling(self, at: int, subject: tuple[str, ...]) -> bool:
+        """Whether a bare participle tells something: not "Credited: $3", "planned work", or ", taken on Monday"."""
+        words, after = self._words, self._tokens[at + 1 : at + 2]
+        if self._clause.end == ":" or not (self._clause.first or subject or self._clause.lead_word != ","):
+            return False
+        known = words.prepositions | words.determiners
+        return not after or bool(subject) or after[0] in known or words.is_adverb(after[0]) or after[0][0].isdigit()
 
     def _goes_on(self, carried: _Carry, verb: str, inner: VerbGroup) -> bool:
         verbs, chain = self._words.verbs, {*carried.group.chain}
@@ -215,7 +238,8 @@ class _ClauseReader:
                 continue  # "the cancelled order"
             after = tokens[at + 1] if at + 1 < len(tokens) else ""
             named = {*tokens[:at]} & words.institutions
-            if not after or named or after in words.prepositions or words.is_adverb(after) or after[:1].isdigit():
+            known = after in words.prepositions or after in words.determiners
+            if not after or named or known or words.is_adverb(after) or after[:1].isdigit():
                 return at
         return None
 
@@ -224,7 +248,11 @@ class _ClauseReader:
             return Doer.USER
         if {*subject} & self._words.institutions:
             return Doer.HOUSE
-        return self._agent(self._tokens[at + 1 :])
+        after, verb = self._tokens[at + 1 :], self._tokens[at]
+        # "The insurance paid all of it", "they wrote to you": a verb with its subject, not a participle.
+        if subject and ({*after[:1]} & self._words.determiners or subject[-1] in _SOMEBODY):
+            return Doer.OTHER
+        return Doer.OTHER if subject and self._words.verbs.is_plain_past(verb) else self._agent(after)
 
     def _of_group(self, carry: _Carry) -> Iterator[Deed]:
         tokens, words = self._tokens, self._words
@@ -243,7 +271,7 @@ class _ClauseReader:
         stance, at = stance_of(group, verb, words), group.at
         if "liberty" in tokens[at:] and stance is Stance.DONE:
             at = next((n for n in range(at, len(tokens)) if tokens[n].endswith("ing")), at)
-        yield self._deed(at, doer, stance, subject, Form(voice.value))
+        yield self._make_deed(at, doer, stance, subject, Form(voice.value))
         yield from self._causative(doer, group, subject)
 
     def _causative(self, doer: Doer, group: VerbGroup, subject: tuple[str, ...]) -> Iterator[Deed]:
@@ -251,16 +279,18 @@ class _ClauseReader:
         tokens, verbs = self._tokens, self._words.verbs
         if doer not in (Doer.SPEAKER, Doer.HOUSE) or verbs.stem(tokens[group.at]) not in _CAUSING:
             return
+        if {*group.chain} & _BASE_FORMS:
+            return
         for at in range(group.at + 2, min(group.at + 8, len(tokens))):
             if verbs.is_past(tokens[at]) and verbs.stem(tokens[at]) in verbs.deed_stems:
-                yield self._deed(at, doer, Stance.NOT_DONE if group.negated else Stance.DONE, subject, Form.ACTIVE)
+                yield self._make_deed(at, doer, Stance.NOT_DONE if group.negated else Stance.DONE, subject, Form.ACTIVE)
                 return
 
     def _promise(self, group: VerbGroup, subject: tuple[str, ...]) -> Iterator[Deed]:
         """ "You will receive a confirmation": somebody must have done something for that."""
         things = {*self._tokens[group.at :]} & self._words.promise_things
         if things and {*group.chain} & {"will", "should", "have"} and not group.negated:
-            yield self._deed(group.at, Doer.NOBODY, Stance.COMING, subject, Form.PROMISE)
+            yield self._make_deed(group.at, Doer.NOBODY, Stance.COMING, subject, Form.PROMISE)
 
     def _by_phrase(self) -> Deed | None:
         tokens, words = self._tokens, self._words
@@ -286,11 +316,13 @@ class _ClauseReader:
         ends = not after or after[0] in words.prepositions or words.is_adverb(after[0])
         return ends and not (at and tokens[at - 1] in words.determiners - words.pronouns)
 
-    def _deed(self, at: int, doer: Doer, stance: Stance, subject: tuple[str, ...], form: Form) -> Deed:
+    def _make_deed(self, at: int, doer: Doer, stance: Stance, subject: tuple[str, ...], form: Form) -> Deed:
         word, after = self._tokens[at], self._tokens[at + 1 :]
         stem = self._words.verbs.stem(word)
         if stance is Stance.DONE and self._is_request(stem, after):
             stance = Stance.REQUESTED
+        if stance is Stance.DONE and stem in self._words.refusals:
+            stance = Stance.REFUSED
         return Deed(stem, word, doer, stance, self._tokens, self._sentence, subject, form, after)
 
     def _is_request(self, stem: str, after: tuple[str, ...]) -> bool:
@@ -309,6 +341,8 @@ def _is_same(deed: Deed, phrase: Deed) -> bool:
 
 
 _GET = frozenset({"gets", "got", "getting"})
+_UNSAID = frozenset({Stance.UNSURE, Stance.COMING, Stance.NOT_DONE, Stance.FAILED})
+_SOMEBODY = frozenset({"they", "he", "she", "who", "you"})
 _CAUSING = frozenset({"hav", "get", "had"})
 _COMPARING = frozenset({"as", "than", "though", "although"})
 _BASE_FORMS = frozenset({"will", "would", "can", "could", "may", "should", "do"})

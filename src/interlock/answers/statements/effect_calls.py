@@ -1,4 +1,4 @@
-"""Calls of effect tools with the words for them: which of them a clause speaks of, and whether it is about the same thing."""
+"""Calls of effect tools, the words for what they do, and whether a clause can be about this very one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from interlock.values import Json
 
 _WORD = re.compile(r"[^\W\d_]+")
 _TOKEN = re.compile(r"[\w\-@.]+")
-_AMOUNT = re.compile(r"[$€£¥]\s?(\d[\d,]*(?:\.\d+)?)|(\d[\d,]*(?:\.\d+)?)\s?(?:dollars|euros|pounds|usd|eur|gbp|€|£)", re.I)
+_AMOUNT = re.compile(
+    r"[$€£¥]\s?(\d[\d,]*(?:\.\d+)?)|(\d[\d,]*(?:\.\d+)?)\s?(?:dollars|euros|pounds|usd|eur|gbp|€|£)", re.I
+)
 _ARTICLES = frozenset({"a", "an", "the"})
 _WIDEST_GAP = 4
 """So many words may stand inside of a phrase: "paid the amount back"."""
 _MOST_VALUES = 2_000
 _LONGEST_ACTION = 24
-_CHANGING = frozenset("update change set modify adjust edit manage control handle mark patch switch toggle alter".split())
 
 
 class ToolWords(NamedTuple):
@@ -83,7 +84,7 @@ def call_of(effect: TurnEffect, arguments: Json, result: Json, words: Lexicon) -
 
 def _actions(tool: str, arguments: Mapping[str, Json], words: Lexicon) -> frozenset[str]:
     """Only of tools that change or manage something: the subject of a mail is no deed."""
-    if not {*name_parts(tool)} & _CHANGING:
+    if not {*name_parts(tool)} & words.changing:
         return frozenset()
     said = [value for value in arguments.values() if isinstance(value, str) and len(value) <= _LONGEST_ACTION]
     said += [name for name, value in arguments.items() if value is True]
@@ -159,7 +160,7 @@ class Things:
 
 
 def fits(call: EffectCall, deed: Deed, named: Mapping[str, set[str]], others: Sequence[EffectCall]) -> bool:
-    """Whether a clause can be about this very call: no other thing, no other amount, no other call's figure is named."""
+    """Whether a clause can be about this very call: it names no other thing, amount or call."""
     said = {Decimal(word) for word in deed.clause if word.isdecimal() and word.isascii()}
     for other in others:
         theirs = {Decimal(str(v)) for v in other.arguments.values() if isinstance(v, int) and not isinstance(v, bool)}
@@ -169,9 +170,26 @@ def fits(call: EffectCall, deed: Deed, named: Mapping[str, set[str]], others: Se
         mentioned = named.get(argument)
         if mentioned and isinstance(value, str) and value.lower() not in mentioned:
             return False
-    amounts = {Decimal((a or b).replace(",", "")) for a, b in _AMOUNT.findall(deed.sentence.text)}
+    everywhere = _amounts(deed.sentence.text)
+    amounts = {Decimal(text) for text in everywhere & {word.replace(",", "") for word in deed.clause}}
+    if any(Decimal(text) in call.numbers for text in everywhere):
+        return True  # "by $700, from $800 to $1,500"
     has_amount = any(isinstance(v, int | float) and not isinstance(v, bool) for v in call.arguments.values())
     return not (amounts and has_amount) or bool(amounts & call.numbers)
+
+
+def is_named(call: EffectCall, deed: Deed, named: Mapping[str, set[str]]) -> bool:
+    """Whether a clause names something that a call was made with: a thing by its name, or a figure of two digits."""
+    for argument, value in call.arguments.items():
+        if isinstance(value, str) and value.lower() in named.get(argument, ()):
+            return True
+    figures = {word for word in deed.clause if len(word) > 1 and word.isdecimal()}
+    return any(f"{value:g}" in figures for value in call.arguments.values() if type(value) in (int, float))
+
+
+def _amounts(text: str) -> set[str]:
+    """The amounts of money in a text, as their digits."""
+    return {(before or after).replace(",", "") for before, after in _AMOUNT.findall(text)}
 
 
 def find_phrase(phrase: tuple[str, ...], stems: Sequence[str]) -> bool:

@@ -10,8 +10,6 @@ from typing import Any
 from interlock.config import parse_toml
 from interlock.tools.verbs import VerbTable, verb_table
 
-_NO_ADVERBS = frozenset("reply apply supply family italy rely comply multiply july fly bully tally assembly".split())
-
 
 class Lexicon:
     """Auxiliaries, adverbs, leads of clauses, verbs that are no deeds, and phrases that say how a thing stands."""
@@ -19,6 +17,12 @@ class Lexicon:
     def __init__(self, table: Mapping[str, Any], verbs: VerbTable) -> None:
         words, clauses, completions = table["words"], table["clauses"], table["completions"]
         self.verbs = verbs
+        lists = {name: frozenset(listed) for name, listed in table["lists"].items()}
+        self.others, self.changing, self.plain = lists["others"], lists["changing"], lists["plain"]
+        self.abbreviations, self.contracting = lists["abbreviations"], lists["contracting"]
+        self.saying, self.unsaying, self.to_come = lists["saying"], lists["unsaying"], lists["to_come"]
+        self.naming = lists["naming"]
+        self._no_adverbs = lists["no_adverbs"]
         self.auxiliaries: dict[str, str] = table["auxiliaries"]
         self.contractions: dict[str, tuple[str, ...]] = {k: tuple(v.split()) for k, v in table["contractions"].items()}
         self.joins, self.ends = frozenset(clauses["joins"]), frozenset(clauses["ends"])
@@ -46,6 +50,9 @@ class Lexicon:
         self.request_things = frozenset(requests["things"])
         self.inward = frozenset(map(stem_of, requests["inward"]))
         self.approvals = self._stems(table["approvals"]["verbs"])
+        self.entries = self._stems(table["entries"]["verbs"])
+        self.refusals = self._stems(table["refusals"]["verbs"])
+        self.same = [self._stems(group) for group in table["same"]["groups"]]
         self.means = frozenset(table["means"]["words"])
         self.media = {word: medium for medium, names in table["media"].items() for word in names}
 
@@ -54,7 +61,7 @@ class Lexicon:
 
     def is_adverb(self, word: str) -> bool:
         """Whether a word may stand between an auxiliary and its verb."""
-        return word in self._adverbs or (word.endswith("ly") and len(word) > 4 and word not in _NO_ADVERBS)
+        return word in self._adverbs or (word.endswith("ly") and len(word) > 4 and word not in self._no_adverbs)
 
     def is_lead(self, word: str) -> bool:
         """Whether a word begins a clause of its own."""

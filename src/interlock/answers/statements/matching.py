@@ -6,13 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from interlock.answers.statements.deeds import Deed
-from interlock.answers.statements.effect_calls import EffectCall, Things, ToolWords, find_phrase, fits
+from interlock.answers.statements.effect_calls import EffectCall, Things, ToolWords, find_phrase, fits, is_named
 from interlock.answers.statements.lexicon import Lexicon
-
-_PLAIN = frozenset(
-    "the and you your for has have had was wer were are been not but this that with from now also our their its it is"
-    " to of on in at by a an be hav ha i we me us my already just both all".split()
-)
 
 
 class Match(NamedTuple):
@@ -36,6 +31,9 @@ class Matcher:
         """What a deed is about; `by_noun`: also by the deed as a thing ("the refund went through")."""
         stems = self.stems(deed)
         ranked = [(self._strength(deed, tool, stems, by_noun), tool) for tool in self._tools]
+        if by_noun:  # "the order was refused": of the tools that do something to orders, the one that was called
+            called = {call.effect.tool for call in self._calls}
+            ranked = [pair for pair in ranked if pair[0] > 1 and pair[1].tool in called] or ranked
         best = max((rank for rank, _tool in ranked), default=0)
         found = [tool for rank, tool in ranked if rank == best and best]
         # Of several that send or change something, the one whose thing is named.
@@ -44,8 +42,16 @@ class Matcher:
         calls = tuple(call for call in self._calls if call.effect.tool in names)
         acted = tuple(call for call in calls if deed.verb in call.actions)
         things = self._things.named_in(deed.clause)
+        if not calls:  # no tool of that very word was called, but one for which it may be said, and its thing is named
+            alike = {tool.tool for tool in self._tools if deed.verb in tool.alike}
+            calls = tuple(c for c in self._calls if c.effect.tool in alike and is_named(c, deed, things))
         fitting = tuple(call for call in acted or calls if fits(call, deed, things, calls))
-        return Match(names, best > 1, calls, fitting)
+        return Match(names | {call.effect.tool for call in calls}, best > 1, calls, fitting)
+
+    def naming(self, deed: Deed) -> list[EffectCall]:
+        """The calls of which a clause names something that they were made with."""
+        things = self._things.named_in(deed.clause)
+        return [call for call in self._calls if is_named(call, deed, things)]
 
     def stems(self, deed: Deed) -> list[str]:
         """The words of a clause and of its subject."""
@@ -60,8 +66,10 @@ class Matcher:
             return 0
         if deed.verb and deed.verb in tool.verbs:
             return 3
-        if (by_noun or deed.verb in words.light) and tool.verbs & inside:
+        if (by_noun or deed.verb in words.light or deed.verb in words.entries) and tool.verbs & inside:
             return 3
+        if by_noun and tool.nouns & inside:
+            return 2
         if any(deed.verb in call.actions for call in self._calls if call.effect.tool == tool.tool):
             return 2
         return 1 if deed.verb in tool.alike and self._overlaps(deed, tool, inside) else 0
@@ -70,7 +78,7 @@ class Matcher:
         """Whether a clause that uses another word for what a tool does speaks of the things that the tool is about."""
         calls = [call for call in self._calls if call.effect.tool == tool.tool]
         context = tool.context.union(*(call.words for call in calls))
-        content = {stem for stem in inside if len(stem) > 2} - {deed.verb} - _PLAIN
+        content = {stem for stem in inside if len(stem) > 2} - {deed.verb} - self._words.plain
         if content & context or not content:
             return True
         return bool({*deed.after[:1]} & self._words.pronouns) or bool({*deed.subject[-1:]} & self._words.pronouns)

@@ -16,16 +16,13 @@ _LONGEST_STATUS = 8
 """A text of so many words is a status or a name; a longer one is read as a sentence."""
 _MOST_CHARS = 400_000
 _BEFORE = 4
-_SAYING = frozenset("was were has have been had is are got be being".split())
-_UNSAYING = frozenset("not never no cannot can could will would may might must should if unless once without to nor n't until".split())
-_TO_COME = frozenset("pending planned expected estimated due scheduled next awaiting requested not un max min limit policy eligible able can could".split())
 
 
 class Reported:
     """The deeds that results tell of, as the stems of their words."""
 
     def __init__(self, values: Iterable[Json], words: Lexicon) -> None:
-        self._verbs = words.verbs
+        self._words, self._verbs, self._same = words, words.verbs, words.same
         self.done: set[str] = set()
         """Told by a participle: "cancelled" as a status, `shipped_at` with a date, "was paid" in a sentence."""
         self.undone: set[str] = set()
@@ -54,10 +51,14 @@ class Reported:
         if isinstance(value, bool):
             self._flags |= {self._verbs.stem(part) for part in parts if len(part) > 3}
         if isinstance(value, str | bool):
-            self._statuses.setdefault(key, set()).add(str(value)[:40].lower())
-        if _TO_COME & {*parts}:
+            # Of a flag, its name is what is so or is not: `paid: false`.
+            said = value[:40].lower() if isinstance(value, str) else parts[-1] if value and parts else ""
+            self._statuses.setdefault(key, set()).add(said)
+        if self._words.to_come & {*parts}:
             return
         empty = value is None or value is False or value in (0, "", "no", "none") or value in ([], {})
+        if parts and parts[-1] in self._words.naming:
+            return  # `order_id` tells of no order that was placed
         for part in parts:
             stem = self._verbs.stem(part)
             if empty:
@@ -72,11 +73,13 @@ class Reported:
         parts = [part.lower() for part in _WORD.findall(text.replace("_", " "))]
         self._left -= len(text)
         is_status = len(parts) <= _LONGEST_STATUS
-        unsaid = is_status and bool(_TO_COME & {*parts})
+        unsaid = is_status and bool(self._words.to_come & {*parts})
         for at, part in enumerate(parts):
             stem = self._verbs.stem(part)
             before = parts[max(0, at - _BEFORE) : at]
-            said = (is_status and not unsaid) or (bool(_SAYING & {*before}) and not _UNSAYING & {*before})
+            said = (is_status and not unsaid) or (
+                bool(self._words.saying & {*before}) and not self._words.unsaying & {*before}
+            )
             if not unsaid:
                 self.named.add(stem)
             if self._verbs.is_past(part):
@@ -87,12 +90,13 @@ class Reported:
 
         `of_all`: of everything that there is; where one row is paid and another is open, they do not.
         """
-        if of_all and any(len(values) > 1 and self._has(values, stem) for values in self._statuses.values()):
+        stems = {stem}.union(*(group for group in self._same if stem in group))
+        if of_all and any(len(values) > 1 and self._has(values, stems) for values in self._statuses.values()):
             return False
-        return stem in self.done or (not strictly and stem in self.named and stem not in self.undone)
+        return bool(stems & self.done) or (not strictly and stem in self.named and stem not in self.undone)
 
-    def _has(self, values: Iterable[str], stem: str) -> bool:
-        return any(self._verbs.stem(value.rpartition("_")[2]) == stem for value in values)
+    def _has(self, values: Iterable[str], stems: set[str]) -> bool:
+        return any(self._verbs.stem(value.rpartition("_")[2]) in stems for value in values)
 
     def has_flag(self, stems: Iterable[str]) -> bool:
         """Whether results say of one of these things that it is or is not so."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -88,9 +89,10 @@ def _catenative(tokens: tuple[str, ...], at: int, words: Lexicon) -> tuple[str, 
     after = at + 1
     while after < len(tokens) and words.is_adverb(tokens[after]):
         after += 1
-    if after < len(tokens) and tokens[after] == "to" and after + 1 < len(tokens):
-        return how, after + 1
-    return None
+    if after + 1 >= len(tokens) or tokens[after] != "to":
+        return None
+    verb = tokens[after + 1]
+    return None if verb in words.determiners or not verb.isalpha() else (how, after + 1)  # "was set to 40"
 
 
 def voice_of(group: VerbGroup, verb: str, words: Lexicon) -> Voice:
@@ -157,7 +159,7 @@ def _fail(_found: Stance, negated: bool) -> Stance:
     return Stance.DONE if negated else Stance.FAILED
 
 
-_MODES = {
+_MODES: dict[str, Callable[[Stance, bool], Stance]] = {
     "keep": _keep,
     "fail": _fail,
     "never": lambda found, negated: Stance.DONE if negated else Stance.NOT_DONE,

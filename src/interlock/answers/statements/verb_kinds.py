@@ -46,7 +46,11 @@ def _ambiguous_kind(deed: Deed, words: Lexicon) -> Kind:
     if deed.word.startswith("confirm"):
         clause_follows = not after or after[0] == "that" or bool({*after} & words.auxiliaries.keys())
         return Kind.LOOK if clause_follows else Kind.DEED
-    if stems & words.info and not {*after} & _KEPT_IN and not stems & (words.verbs.deed_stems - words.soft - words.info):
+    if (
+        stems & words.info
+        and not {*after} & _KEPT_IN
+        and not stems & (words.verbs.deed_stems - words.soft - words.info)
+    ):
         return Kind.NO_DEED
     return Kind.DEED
 

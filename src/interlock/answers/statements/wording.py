@@ -1,4 +1,4 @@
-"""A text as sentences of plain words: marks of layout gone, contractions written out, letters that only look alike made one.
+"""A text as sentences of plain words: no marks of layout, contractions written out, letters that look alike made one.
 
 What cannot be read as words of the language whose rules these are is said to be so: it is not passed over.
 """
@@ -21,11 +21,10 @@ _TOKEN = re.compile(
 _SENTENCE_ENDS = frozenset(".!?…\n")
 # Letters of other scripts that are drawn like Latin ones: a word that mixes them is meant to be read as Latin.
 _ALIKE = str.maketrans("аеорсухіѕјԁһӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧαορνικτ", "aeopcyxisjdhlABEZHIKMNOPTYXaopvikt")
+_LONGEST = 300
+"""Of a sentence, in words; what is longer is read in pieces."""
 _LATIN = re.compile(r"[A-Za-z]")
 _STARTS = ("been", "being", "not", "now", "going", "done", "on", "all", "already", "just", "still")
-
-
-_ABBREVIATIONS = frozenset("dr mr mrs ms prof st no nr vs approx e g i inc ltd co dept fig".split())
 
 
 class Sentence(NamedTuple):
@@ -51,13 +50,16 @@ def sentences(text: str, words: Lexicon) -> Iterator[Sentence]:
     start = 0
     for match in _TOKEN.finditer(text):
         token = match[0]
-        if token == "." and found and found[-1] in _ABBREVIATIONS:
+        if token == "." and found and found[-1] in words.abbreviations and text[match.end() : match.end() + 1] != "\n":
             continue
         if token[0] in _SENTENCE_ENDS:
             if found:
                 yield Sentence(tuple(found), text[start : match.end()].strip(), "?" in token)
             found, start = [], match.end()
             continue
+        if len(found) >= _LONGEST:
+            yield Sentence(tuple(found), text[start : match.start()].strip(), asks=False)
+            found, start = [], match.start()
         found += _plain_words(token, text[match.end() : match.end() + 12], words)
     if found:
         yield Sentence(tuple(found), text[start:].strip(), asks=False)
@@ -71,13 +73,13 @@ def _plain_words(token: str, following: str, words: Lexicon) -> tuple[str, ...]:
     if word in words.contractions:
         return words.contractions[word]
     if "'" in word:
-        return _without_apostrophe(word, following.lower().split())
+        return _without_apostrophe(word, following.lower().split(), words)
     if word.startswith(("e-", "re-")) and word[2:].replace("-", "").isalpha():
         word = word.replace("-", "")
     return (word,) if word else ()
 
 
-def _without_apostrophe(word: str, following: list[str]) -> tuple[str, ...]:
+def _without_apostrophe(word: str, following: list[str], words: Lexicon) -> tuple[str, ...]:
     head, _mark, tail = word.rpartition("'")
     if tail == "t" and head.endswith("n"):
         stem = {"ca": "can", "wo": "will", "sha": "shall"}.get(head[:-1], head[:-1])
@@ -85,12 +87,9 @@ def _without_apostrophe(word: str, following: list[str]) -> tuple[str, ...]:
     known = {"ve": "have", "ll": "will", "re": "are", "m": "am", "d": "would"}.get(tail)
     if known is not None:
         return (head, known)
-    if tail == "s" and (head in _PRONOUNS or (following and following[0].strip(".,!") in _STARTS)):
+    if tail == "s" and (head in words.contracting or (following and following[0].strip(".,!") in _STARTS)):
         return (head, "is")
     return (head,) if tail in ("s", "") else (head, tail)
-
-
-_PRONOUNS = frozenset("it that this here there he she who what everything all which let".split())
 
 
 # Three letters and more in a script of which no clause is read; a Greek letter alone may be a unit or a symbol.

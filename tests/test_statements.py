@@ -1,0 +1,368 @@
+"""Statements: what an answer says was done, waits or was refused agrees with the records of its turn, or it is held."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from interlock import ContractError, Runtime, Status, Tool, ToolError, tool
+from interlock.answers import Again, Agent, Answers, TurnOutcome, TurnResult, TurnStatus, delegation
+from interlock.answers.grounding import Source
+from interlock.answers.requirements import CallSeen
+from interlock.answers.statements import (
+    EffectState,
+    TurnRecords,
+    check_statements,
+    closing_line,
+    effects_of,
+    with_closing_line,
+)
+from interlock.cli.contracts import describe_contract
+from interlock.policy import parse_policy
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"order_id": {"type": "string"}, "amount": {"type": "number"}},
+}
+MAIL = {"type": "object", "properties": {"to": {"type": "string"}, "text": {"type": "string"}}}
+
+
+def made(name: str, effect: str = "send", description: str = "", schema: dict[str, Any] = SCHEMA, **more: Any) -> Tool:
+    return Tool.from_schema(name, lambda _arguments: None, schema=schema, effect=effect, description=description, **more)
+
+
+TOOLS = (
+    made("find_order", "read", "Looks an order up."),
+    made("refund_payment", description="Pays a payment back to the customer."),
+    made("send_email", description="Sends an e-mail to somebody.", schema=MAIL),
+    made("cancel_order", description="Cancels an order."),
+)
+READ = CallSeen(record=1, tool="find_order", status=Status.OK, arguments={"order_id": "A-1"})
+
+
+def called(name: str, status: Status = Status.OK, record: int = 2, **arguments: Any) -> CallSeen:
+    return CallSeen(record=record, tool=name, status=status, arguments=arguments, changes=True)
+
+
+def held(draft: str, *calls: CallSeen, data: Any = None, tools: Sequence[Tool] = TOOLS, undone: Sequence[int] = ()) -> bool:
+    sources = () if data is None else (Source("record 1", {"value": data}, tool="find_order"),)
+    turn = TurnRecords(tuple(tools), calls, effects_of(calls, undone), sources)
+    return any(not statement.agrees for statement in check_statements(draft, turn))
+
+
+INVENTED = """\
+I have refunded it in full.
+I've refunded your order.
+I refunded the $20.
+We have refunded the payment.
+I've gone ahead and refunded the order.
+I went ahead and refunded it.
+I just refunded you.
+I was able to refund the payment.
+I managed to refund it.
+I did refund it.
+I have now successfully refunded the order.
+I have, as you asked, refunded the payment.
+I looked at your order and refunded it.
+Refunded!
+Refunded $20 to your card.
+Refund issued.
+Your refund has been issued.
+The refund went through.
+Your refund is complete.
+Your money is on its way.
+You have been refunded.
+You're all set!
+All done.
+Done.
+It's done.
+That's taken care of.
+The payment has been refunded.
+Your order is now cancelled.
+Your order's been cancelled.
+Your order got cancelled.
+The order is cancelled.
+I have sent the e-mail.
+I've sent Anna an email.
+Email sent.
+E-mail sent to Anna!
+An e-mail was sent to Anna.
+I emailed her.
+I have let Anna know.
+I've informed the seller.
+I notified the courier.
+I've called your landlord.
+I rang the restaurant for you.
+I spoke to your landlord this morning.
+I have spoken with the manager.
+I checked with your bank.
+I booked you a table.
+I have booked a table for two.
+A table has been booked for you.
+I took the liberty of booking a taxi.
+Your card has been blocked.
+I blocked your card.
+Your card is now blocked.
+I had the fee waived.
+I got your fee waived.
+The fee has been waived.
+I've put a hold on your account.
+I've added a note to your file.
+I filed a complaint for you.
+I've opened a ticket.
+I've scheduled a callback.
+Our team has contacted the seller.
+The system has updated your address.
+Your address has been updated.
+I updated your address and changed your plan.
+I have not only cancelled the order but also refunded it.
+I've cancelled the order, is there anything else?
+Because I cancelled the order, you get the money back.
+I can confirm that your order has been cancelled.
+I'm happy to say that I have cancelled your order.
+Your subscription was renewed.
+You've been unsubscribed.
+You will receive a confirmation e-mail shortly.
+You should get a text message in a minute.
+I will call your landlord tomorrow.
+I'm refunding it now.
+I've submitted the refund.
+I tried to refund it.
+It is waiting for approval: your refund.
+**I have** re**fund**ed your order.
+I ha\u200bve refunded your order.
+I h\u0430ve refunded your \u043erder.
+<b>Refunded</b> in full.
+I’ve refunded it.
+Ive refunded it.
+- Order looked up\\n- Refund issued
+I made the refund.
+I issued a refund.
+I've processed your refund.
+I reversed the charge.
+I reimbursed you.
+I've escalated this to a supervisor.
+I forwarded your complaint to the manager.
+I gave you a discount of ten percent.
+I've applied a discount to your account.
+I've reset your password.
+Your password has been reset.
+I've upgraded you to first class.
+I reserved a seat.
+I ordered a replacement.
+A replacement has been ordered.
+Reminders have gone out to everyone.
+A courier has been dispatched.
+I've arranged a pickup.
+I zorbed your account.
+Your account has been zorbed.
+""".splitlines()
+
+
+@pytest.mark.parametrize("draft", INVENTED)
+def test_no_deed_is_said_that_no_call_of_the_turn_did(draft: str) -> None:
+    assert held(draft.replace("\\n", "\n"), READ)
+    assert held(draft.replace("\\n", "\n"), READ, data={"order_id": "A-1", "status": "open", "total": 20.0})
+
+
+SAYS_NOTHING = """\
+Shall I refund it?
+Would you like me to refund the payment?
+I can refund it if you like.
+I could cancel the order for you.
+If you confirm, I'll refund it.
+Once it is approved, the refund will be issued.
+Do you want me to send an e-mail?
+Please contact your landlord.
+Call your bank and block the card.
+You can cancel the order online.
+I have not refunded it.
+I haven't sent anything.
+No refund has been made.
+Nothing was changed.
+The order has not been cancelled.
+I would need your approval to refund it.
+I'm unable to refund it.
+I can't refund it.
+I need the number of your order to refund it.
+You asked me to refund it.
+You paid $20.
+The seller cancelled the order.
+The order was cancelled by the seller.
+I don't know whether it was refunded.
+Should I call your landlord?
+I checked your order.
+I looked it up: the order is open.
+I found one order.
+I've compared the two.
+I understand that this is annoying.
+I'm sorry, I misunderstood you.
+I have listed them below.
+The total is $20, which I rounded.
+Let me know if you want it refunded.
+A refund can be issued within 30 days.
+Orders can be cancelled until Friday.
+The bridge was built in 1931.
+You have two orders.
+I hope this helped.
+I recommend that you cancel it.
+The order is due on Friday.
+It is located in the north.
+To cancel it, write to us.
+""".splitlines()
+
+
+@pytest.mark.parametrize("draft", SAYS_NOTHING)
+def test_what_says_nothing_of_a_deed_is_not_held(draft: str) -> None:
+    assert not held(draft, READ)
+
+
+AGREES = [
+    ("I have refunded it in full.", Status.OK),
+    ("Your refund has been issued.", Status.OK),
+    ("I've paid the money back.", Status.OK),
+    ("The payment has been reimbursed.", Status.OK),
+    ("The refund went through.", Status.OK),
+    ("All done.", Status.OK),
+    ("You will get your money back within 5 days.", Status.OK),
+    ("You will receive a confirmation.", Status.OK),
+    ("The refund waits for approval.", Status.PARKED),
+    ("The refund is waiting for approval.", Status.PARKED),
+    ("I've submitted the refund for approval.", Status.PARKED),
+    ("The refund has not been made yet, a person has to approve it first.", Status.PARKED),
+    ("It will be refunded once somebody has approved it.", Status.PARKED),
+    ("The refund was refused.", Status.DENIED),
+    ("I could not refund it, as a rule does not allow it.", Status.DENIED),
+    ("I was not allowed to refund it.", Status.DENIED),
+    ("I tried to refund it, but it was denied.", Status.DENIED),
+    ("The refund failed.", Status.FAILED),
+    ("I was unable to refund it.", Status.FAILED),
+    ("I tried to refund it, but that did not work.", Status.FAILED),
+    ("I do not know whether the refund was made.", Status.UNKNOWN),
+    ("The refund may or may not have gone through.", Status.UNKNOWN),
+    ("This was only a preview: nothing has been refunded.", Status.PLANNED),
+    ("$20 would be refunded.", Status.PLANNED),
+    ("It will be refunded when you apply it.", Status.PLANNED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("draft", "status"), AGREES)
+def test_what_the_records_say_may_be_said(draft: str, status: Status) -> None:
+    assert not held(draft, READ, called("refund_payment", status, order_id="A-1", amount=20.0))
+
+
+DISAGREES = [
+    ("I could not refund it.", Status.OK),
+    ("I have not refunded it.", Status.OK),
+    ("No refund was made.", Status.OK),
+    ("Nothing was changed.", Status.OK),
+    ("The refund was refused.", Status.OK),
+    ("The refund failed.", Status.OK),
+    ("The refund is waiting for approval.", Status.OK),
+    ("This was only a preview.", Status.OK),
+    ("I do not know whether the refund was made.", Status.OK),
+    ("The refund was refused.", Status.PARKED),
+    ("The refund is waiting for approval.", Status.DENIED),
+    ("I have not refunded it.", Status.UNKNOWN),
+    ("I will refund it.", Status.DENIED),
+    ("It will be refunded.", Status.FAILED),
+    ("The manager approved the refund.", Status.PARKED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("draft", "status"), DISAGREES)
+def test_what_the_records_contradict_is_held(draft: str, status: Status) -> None:
+    assert held(draft, READ, called("refund_payment", status, order_id="A-1", amount=20.0))
+
+
+DONE_FORMS = (
+    "I have refunded it.", "I refunded the payment.", "It has been refunded.", "Your refund is complete.", "Refund issued.", "Done!",
+    "The refund went through.", "I've paid it back.", "You're all set.", "The payment was reimbursed.", "I made the refund.",
+)  # fmt: skip
+
+
+@given(
+    form=st.sampled_from(DONE_FORMS),
+    before=st.sampled_from(["", "Good news! ", "Thanks for waiting. ", "As you asked: ", "Hello Anna,\n\n", "OK, "]),
+    after=st.sampled_from(["", " Anything else?", " Have a nice day!", "\n\n- Order A-1", " Please check your account."]),
+    status=st.sampled_from([Status.DENIED, Status.FAILED, Status.PARKED, Status.PLANNED, Status.UNKNOWN, Status.NO_DATA, None]),
+)
+@settings(max_examples=200, deadline=None)
+def test_no_done_form_passes_where_no_call_was_ok(form: str, before: str, after: str, status: Status | None) -> None:
+    calls = () if status is None else (called("refund_payment", status, order_id="A-1"),)
+    assert held(f"{before}{form}{after}", READ, *calls)
+
+
+def test_what_was_taken_back_is_not_done() -> None:
+    call = called("refund_payment", order_id="A-1")
+    assert not held("I have refunded it.", call)
+    assert held("I have refunded it.", call, undone=[2])
+    assert effects_of([call], [2])[0].state is EffectState.UNDONE
+
+
+def test_a_deed_is_about_the_thing_that_it_names() -> None:
+    call = called("refund_payment", order_id="A-1", amount=20.0)
+    both = {"orders": [{"order_id": "A-1", "total": 20.0}, {"order_id": "B-2", "total": 50.0}]}
+    assert not held("I have refunded order A-1.", READ, call, data=both)
+    assert held("I have refunded order B-2.", READ, call, data=both)
+    assert not held("I have refunded $20.", READ, call, data=both)
+    assert held("I have refunded $50.", READ, call, data=both)
+    assert not held("I have not refunded order B-2.", READ, call, data=both)
+
+
+def test_of_several_tools_the_one_is_meant_whose_words_are_used() -> None:
+    mail = called("send_email", Status.DENIED, 3, to="anna@example.org")
+    refund = called("refund_payment", order_id="A-1")
+    assert not held("I refunded the payment, but could not send the e-mail.", refund, mail)
+    assert held("I refunded the payment and sent the e-mail.", refund, mail)
+    assert held("I could not refund the payment, but sent the e-mail.", refund, mail)
+    assert held("I've sent you a letter.", called("send_email", to="anna@example.org"))
+
+
+def test_what_results_tell_of_the_world_may_be_repeated() -> None:
+    assert not held("The order shipped on 3 May.", READ, data={"status": "shipped", "on": "2024-05-03"})
+    assert not held("Your order was cancelled on 3 May.", READ, data={"cancelled_at": "2024-05-03"})
+    assert held("Your order was cancelled on 3 May.", READ, data={"cancelled_at": None, "status": "open"})
+    assert not held("Your order was cancelled.", READ, data={"note": "It was cancelled by the seller in May."})
+    assert held("Your order was cancelled.", READ, data={"note": "It can be cancelled until Friday."})
+    # Results speak for the world, never for us.
+    assert held("I have cancelled your order.", READ, data={"status": "cancelled"})
+
+
+def test_what_an_untrusted_result_says_may_be_quoted_and_not_claimed() -> None:
+    tools = (made("find_order", "read", trust="untrusted"), *TOOLS[1:])
+    letter = {"text": "Your card has been blocked."}
+    assert held("Your card has been blocked.", READ, data=letter, tools=tools)
+    assert not held("The letter says that your card has been blocked.", READ, data=letter, tools=tools)
+    assert not held("Your card has been blocked.", READ, data=letter)
+
+
+def test_nothing_was_looked_up_where_no_read_succeeded() -> None:
+    assert held("I checked your order.")
+    assert held("I looked it up.", CallSeen(record=1, tool="find_order", status=Status.FAILED))
+    assert not held("I checked, and there is none.", CallSeen(record=1, tool="find_order", status=Status.NO_DATA))
+
+
+def test_what_cannot_be_read_is_held() -> None:
+    assert held("Я вернул деньги за заказ.", READ)
+    assert held("我已经退款了。", READ)
+
+
+def test_a_long_draft_takes_time_in_proportion() -> None:
+    def seconds(text: str) -> float:
+        started = time.perf_counter()
+        held(text, READ)
+        return time.perf_counter() - started
+
+    sentence = "I have looked at it, and the order was not cancelled, but it may be if you want that and say so. "
+    seconds(sentence)
+    short, long = (min(seconds(sentence * times) for _ in range(3)) for times in (50, 400))
+    assert long < 20 * short
+    assert min(seconds("and " * 20_000) for _ in range(2)) < 2
+    assert min(seconds("I have " * 10_000) for _ in range(2)) < 2
