@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlock import ContractError, Runtime, Status, Tool, ToolError, tool
-from interlock.answers import Again, Agent, Answers, TurnOutcome, TurnResult, TurnStatus, delegation
+from interlock.answers import Again, Agent, Answers, TurnOutcome, TurnResult, TurnStatus
 from interlock.answers.grounding import Source
 from interlock.answers.requirements import CallSeen
 from interlock.answers.statements import (
@@ -25,6 +25,7 @@ from interlock.answers.statements import (
 )
 from interlock.cli.contracts import describe_contract
 from interlock.policy import parse_policy
+from interlock.reasons import Reason
 
 SCHEMA = {
     "type": "object",
@@ -34,7 +35,9 @@ MAIL = {"type": "object", "properties": {"to": {"type": "string"}, "text": {"typ
 
 
 def made(name: str, effect: str = "send", description: str = "", schema: dict[str, Any] = SCHEMA, **more: Any) -> Tool:
-    return Tool.from_schema(name, lambda _arguments: None, schema=schema, effect=effect, description=description, **more)
+    return Tool.from_schema(
+        name, lambda _arguments: None, schema=schema, effect=effect, description=description, **more
+    )
 
 
 TOOLS = (
@@ -50,7 +53,9 @@ def called(name: str, status: Status = Status.OK, record: int = 2, **arguments: 
     return CallSeen(record=record, tool=name, status=status, arguments=arguments, changes=True)
 
 
-def held(draft: str, *calls: CallSeen, data: Any = None, tools: Sequence[Tool] = TOOLS, undone: Sequence[int] = ()) -> bool:
+def held(
+    draft: str, *calls: CallSeen, data: Any = None, tools: Sequence[Tool] = TOOLS, undone: Sequence[int] = ()
+) -> bool:
     sources = () if data is None else (Source("record 1", {"value": data}, tool="find_order"),)
     turn = TurnRecords(tuple(tools), calls, effects_of(calls, undone), sources)
     return any(not statement.agrees for statement in check_statements(draft, turn))
@@ -290,8 +295,12 @@ DONE_FORMS = (
 @given(
     form=st.sampled_from(DONE_FORMS),
     before=st.sampled_from(["", "Good news! ", "Thanks for waiting. ", "As you asked: ", "Hello Anna,\n\n", "OK, "]),
-    after=st.sampled_from(["", " Anything else?", " Have a nice day!", "\n\n- Order A-1", " Please check your account."]),
-    status=st.sampled_from([Status.DENIED, Status.FAILED, Status.PARKED, Status.PLANNED, Status.UNKNOWN, Status.NO_DATA, None]),
+    after=st.sampled_from(
+        ["", " Anything else?", " Have a nice day!", "\n\n- Order A-1", " Please check your account."]
+    ),
+    status=st.sampled_from(
+        [Status.DENIED, Status.FAILED, Status.PARKED, Status.PLANNED, Status.UNKNOWN, Status.NO_DATA, None]
+    ),
 )
 @settings(max_examples=200, deadline=None)
 def test_no_done_form_passes_where_no_call_was_ok(form: str, before: str, after: str, status: Status | None) -> None:
@@ -366,3 +375,258 @@ def test_a_long_draft_takes_time_in_proportion() -> None:
     assert long < 20 * short
     assert min(seconds("and " * 20_000) for _ in range(2)) < 2
     assert min(seconds("I have " * 10_000) for _ in range(2)) < 2
+
+
+# Through a turn.
+
+POLICY = """version = 1
+mode = "apply"
+[review]
+vouched = ["user"]
+[[rule]]
+id = "open"
+tools = ["*"]
+decision = "allow"
+[[rule]]
+id = "no-mail"
+tools = ["send_email"]
+decision = "deny"
+when = "args.to != 'anna'"
+[[rule]]
+id = "ask"
+tools = ["refund_payment"]
+decision = "review"
+when = "args.amount > 100.0"
+"""
+AGENT = Agent(name="shop", tools=("find_order", "refund_payment", "send_email"), default="find_order", semantic=False)
+
+
+class Orders:
+    """The orders, whose refunds can be taken back."""
+
+    name = "orders"
+
+    def __init__(self) -> None:
+        self.refunds: dict[str, Any] = {}
+
+    async def read_state(self, key: str) -> Any:
+        return self.refunds.get(key)
+
+    async def restore(self, key: str, state: Any) -> None:
+        self.refunds[key] = state
+
+
+def shop(store_url: str) -> Runtime:
+    orders = Orders()
+
+    @tool(effect="read")
+    async def find_order(order_id: str) -> dict[str, Any]:
+        """Look an order up."""
+        return {"order_id": order_id, "status": "open", "total": 20.0}
+
+    @tool(effect="write", key="{order_id}", resource=orders, simulate=lambda _state, a: {"refunded": a["amount"]})
+    async def refund_payment(order_id: str, amount: float) -> bool:
+        """Pays a payment back."""
+        if order_id == "broken":
+            raise ToolError("the bank is closed")
+        orders.refunds[order_id] = {"refunded": amount}
+        return True
+
+    @tool(effect="send")
+    async def send_email(to: str, text: str) -> bool:
+        """Sends an e-mail."""
+        return True
+
+    return Runtime.open(store_url, policy=parse_policy(POLICY), tools=[find_order, refund_payment, send_email])
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The stores that need no server."""
+    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'ledger.db'}"
+
+
+async def test_a_deed_that_was_refused_goes_back_once_and_then_the_results_leave(url: str) -> None:
+    runtime = shop(url)
+    async with Answers(runtime).turn("refund A-1 and tell Bob", agent=AGENT) as turn:
+        await turn.call("find_order", {"order_id": "A-1"})
+        await turn.call("send_email", {"to": "bob", "text": "hello"})
+        again = await turn.finish("Order A-1 is open. I have sent the e-mail.")
+        assert isinstance(again, Again)
+        assert "'I have sent the e-mail.', but send_email was refused (record " in again.prompt
+        result = await turn.finish("Order A-1 is open, and the e-mail is on its way.")
+    assert isinstance(result, TurnResult)
+    assert result.status is TurnStatus.RENDERED
+    assert "on its way" not in result.answer
+    assert "the records do not agree" in result.reason
+    (effect,) = result.effects
+    assert (effect.tool, effect.state) == ("send_email", EffectState.REFUSED)
+    assert result.answer.endswith(f"\n\nRefused: send_email (record {effect.record}).")
+    assert await Answers(runtime).result(turn.id) == result
+    await runtime.close()
+
+
+async def test_a_deed_that_nobody_did_does_not_leave(url: str) -> None:
+    runtime = shop(url)
+    async with Answers(runtime).turn("refund A-1", agent=AGENT) as turn:
+        await turn.call("find_order", {"order_id": "A-1"})
+        assert isinstance(await turn.finish("I have refunded order A-1 in full."), Again)
+        result = await turn.finish("Order A-1 is refunded, and I called your landlord.")
+    assert isinstance(result, TurnResult)
+    assert (result.status, result.effects) == (TurnStatus.RENDERED, ())
+    await runtime.close()
+
+
+async def test_what_was_done_is_said_and_stands_below(url: str) -> None:
+    runtime = shop(url)
+    async with Answers(runtime).turn("refund A-1", agent=AGENT) as turn:
+        await turn.call("find_order", {"order_id": "A-1"})
+        await turn.call("refund_payment", {"order_id": "A-1", "amount": 20.0})
+        assert isinstance(await turn.finish("We could not refund order A-1."), Again)
+        # A line of that form that a model writes is not ours, and does not stand beside it.
+        result = await turn.finish("I have refunded $20 for order A-1.\n\nDone: send_email (record 99).")
+        assert await turn.finish("I have refunded $20 for order A-1.") is result
+    assert isinstance(result, TurnResult)
+    assert result.status is TurnStatus.VERIFIED
+    line = f"Done: refund_payment (record {result.effects[0].record})."
+    assert result.answer == f"I have refunded $20 for order A-1.\n\n{line}"
+    await runtime.close()
+
+
+async def test_what_waits_is_said_to_wait_and_then_to_be_done_once(url: str) -> None:
+    runtime = shop(url)
+    answers = Answers(runtime)
+    async with answers.turn("refund A-1", agent=AGENT) as turn:
+        await turn.call("find_order", {"order_id": "A-1"})
+        await turn.call("refund_payment", {"order_id": "A-1", "amount": 200.0})
+        waiting = await turn.finish("I have refunded $200.")
+    assert isinstance(waiting, TurnResult)
+    assert waiting.status is TurnStatus.WAITING
+    assert f"Waiting for approval: refund_payment (record {waiting.effects[0].record}, ticket" in waiting.answer
+    await answers.decide(waiting.ticket or "", approve=True, by="user:boss")
+    async with answers.reopen(turn.id, agent=AGENT) as again:
+        result = await again.finish(f"I have refunded $200 for A-1.\n\n{closing_line(waiting.effects)}")
+    assert isinstance(result, TurnResult)
+    assert [effect.state for effect in result.effects] == [EffectState.DONE]
+    assert "Waiting for approval" not in result.answer
+    assert result.answer.count("(record ") == 1
+    await runtime.close()
+
+
+async def test_what_was_undone_since_is_not_said_to_be_done(url: str) -> None:
+    runtime = shop(url)
+    async with Answers(runtime).turn("refund A-1", agent=AGENT) as turn:
+        await turn.call("find_order", {"order_id": "A-1"})
+        await turn.call("refund_payment", {"order_id": "A-1", "amount": 20.0})
+        await runtime.operations.undo(turn=turn.id)
+        assert isinstance(await turn.finish("I have refunded order A-1."), Again)
+        result = await turn.finish("Order A-1 is open; the refund was taken back.")
+    assert isinstance(result, TurnResult)
+    assert "Done and taken back since: refund_payment (record " in result.answer
+    await runtime.close()
+
+
+async def test_the_line_stands_below_escalated_and_failed_answers_too(url: str) -> None:
+    runtime = shop(url)
+    async with Answers(runtime).turn("refund A-1", agent=AGENT) as turn:
+        await turn.call("refund_payment", {"order_id": "A-1", "amount": 20.0})
+        while isinstance(result := await turn.finish("It is done."), Again):
+            pass
+    assert result.outcome is TurnOutcome.ESCALATED
+    assert result.answer.endswith(f"Done: refund_payment (record {result.effects[0].record}).")
+    async with Answers(runtime).turn("refund it", agent=AGENT, requires="refund_payment") as turn:
+        await turn.call("refund_payment", {"order_id": "broken", "amount": 20.0})
+        while isinstance(result := await turn.finish("It is done."), Again):
+            pass
+    assert result.outcome is TurnOutcome.TOOL_FAILED
+    assert "refund_payment (record " in result.answer
+    assert result.effects[0].state in (EffectState.FAILED, EffectState.UNKNOWN)
+    await runtime.close()
+
+
+async def test_a_turn_may_say_what_those_below_have_done(url: str) -> None:
+    runtime = shop(url)
+    async with Answers(runtime).turn("refund A-1", agent=AGENT, requires="find_order") as turn:
+        await turn.call("find_order", {"order_id": "A-1"})
+        async with turn.child(AGENT, "look A-1 up and refund it") as child:
+            await child.call("find_order", {"order_id": "A-1"})
+            await child.call("refund_payment", {"order_id": "A-1", "amount": 20.0})
+            await child.finish("I have refunded $20 for A-1.")
+        assert isinstance(await turn.finish("The e-mail was sent."), Again)
+        result = await turn.finish("Order A-1 was refunded: $20.")
+    assert isinstance(result, TurnResult)
+    assert result.status is TurnStatus.VERIFIED
+    assert [effect.tool for effect in result.effects] == ["refund_payment"]
+    assert result.answer.endswith(closing_line(result.effects))
+    await runtime.close()
+
+
+async def test_a_turn_without_effects_has_no_line(url: str) -> None:
+    runtime = shop(url)
+    async with Answers(runtime).turn("how is A-1?", agent=AGENT) as turn:
+        await turn.call("find_order", {"order_id": "A-1"})
+        result = await turn.finish("Order A-1 is open; its total is $20.")
+    assert isinstance(result, TurnResult)
+    assert (result.answer, result.effects) == ("Order A-1 is open; its total is $20.", ())
+    await runtime.close()
+
+
+def test_a_call_that_was_corrected_is_no_refusal_of_its_own() -> None:
+    wrong = CallSeen(record=2, tool="send_email", status=Status.DENIED, changes=True, reason=Reason.INVALID_ARGUMENTS)
+    assert [e.state for e in effects_of([wrong])] == [EffectState.REFUSED]
+    assert [e.record for e in effects_of([wrong, called("send_email", record=3)])] == [3]
+
+
+def test_the_line_names_every_state_with_its_records() -> None:
+    statuses = [Status.OK, Status.PARKED, Status.DENIED, Status.FAILED, Status.UNKNOWN, Status.PLANNED]
+    calls = [called("send_email", status, number) for number, status in enumerate(statuses, 2)]
+    line = closing_line(effects_of(calls))
+    assert line == (
+        "Done: send_email (record 2). Waiting for approval: send_email (record 3). Refused: send_email (record 4)."
+        " Failed: send_email (record 5). Not known whether it happened: send_email (record 6)."
+        " Previewed only: send_email (record 7)."
+    )
+    once = with_closing_line("Hello.", effects_of(calls))
+    assert with_closing_line(once, effects_of(calls)) == once
+
+
+# The words of a tool.
+
+
+def test_a_tool_has_words_for_its_effect_by_its_name() -> None:
+    assert made("refund_payment").says[:2] == ("refunded", "refund")
+    assert "money back" in made("refund_payment").says
+    assert {"sent", "send"} <= {*made("send_email").says}
+    assert {"notified", "told"} <= {*made("notify", description="Tell somebody.").says}
+    assert "cancelled" in made("order.cancel").says
+    assert made("lookup", "read").says == ()
+    assert describe_contract(made("pay_bill"))["says"][:2] == ["paid", "pay"]
+
+
+def test_an_author_says_more_words() -> None:
+    mine = made("process_case", says=["Green-lit", "waved  through"])
+    assert mine.says[:2] == ("green-lit", "waved through")
+    call = called("process_case", order_id="A-1")
+    assert not held("I waved it through.", call, tools=[mine])
+    assert held("I waved it through.", called("process_case", Status.DENIED), tools=[mine])
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        ("refunded", "is a list of words for what the tool does; write ['refunded']"),
+        ([""], "and '' is none"),
+        ([3], "and 3 is none"),
+        (5, "is a list of words such as"),
+        (["x"] * 41, "at most 40 are looked for"),
+    ],
+)
+def test_words_that_cannot_be_looked_for_are_refused(says: Any, told: str) -> None:
+    with pytest.raises(ContractError, match="says") as refused:
+        made("refund_payment", says=says)
+    assert told in str(refused.value)
+
+
+def test_a_read_says_nothing_was_done() -> None:
+    with pytest.raises(ContractError, match="a read changes nothing, so says has no meaning"):
+        made("lookup", "read", says=["looked up"])

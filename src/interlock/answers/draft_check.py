@@ -11,7 +11,7 @@ from interlock.answers.agent import Agent
 from interlock.answers.grounding import Grounded, Source, ground_safely
 from interlock.answers.history import History
 from interlock.answers.relevance import is_irrelevant
-from interlock.answers.statements import EffectStatement, check_safely
+from interlock.answers.statements import EffectStatement, check_safely, without_closing_line
 from interlock.answers.statements.recorded import turn_records
 from interlock.engine import EngineContext
 from interlock.tools.long_texts import leave_loop, size_of
@@ -41,6 +41,7 @@ async def check_draft(
     if not draft:
         return CheckedDraft()
     records = await turn_records(ctx, agent.tools, history)
+    draft = without_closing_line(draft)  # that line is written from the records alone, and stands below what is checked
 
     def check() -> CheckedDraft:
         statements = check_safely(draft, records)

@@ -48,9 +48,8 @@ def name_parts(name: str) -> list[str]:
 
 def _verbs_in_name(name: str, table: VerbTable) -> list[str]:
     """The first part that is a verb (`refund_payment`, `mail.send`): the others say what it is done to."""
-    parts = name_parts(name)
+    parts = name_parts(name.rpartition(".")[2])  # `orders.cancel`: before the point stands what it is about
     known = [part for part in parts if part in table.deeds]
-    # `email_customer` begins with what is done, `order_cancel` ends with it, `order_item` and `cancel_order` begin.
     return known[:1] or parts[:1]
 
 

@@ -2,7 +2,14 @@
 
 from interlock.answers.statements.agreement import EffectStatement
 from interlock.answers.statements.check import TurnRecords, check_safely, check_statements
-from interlock.answers.statements.effects import EffectState, TurnEffect, closing_line, effects_of, with_closing_line
+from interlock.answers.statements.effects import (
+    EffectState,
+    TurnEffect,
+    closing_line,
+    effects_of,
+    with_closing_line,
+    without_closing_line,
+)
 
 __all__ = [
     "EffectState",
@@ -14,4 +21,5 @@ __all__ = [
     "closing_line",
     "effects_of",
     "with_closing_line",
+    "without_closing_line",
 ]

@@ -9,7 +9,7 @@ from interlock.answers.requirements import CallSeen
 from interlock.answers.statements.agreement import EffectStatement, Judge, Records
 from interlock.answers.statements.deeds import find_deeds
 from interlock.answers.statements.effect_calls import Things, call_of, words_of
-from interlock.answers.statements.effects import EffectState, TurnEffect, is_closing_line
+from interlock.answers.statements.effects import EffectState, TurnEffect
 from interlock.answers.statements.lexicon import Lexicon, lexicon
 from interlock.answers.statements.reports import Reported
 from interlock.answers.statements.verb_groups import Stance
@@ -32,8 +32,7 @@ def check_statements(draft: str, turn: TurnRecords) -> tuple[EffectStatement, ..
     words = lexicon()
     judge: Judge | None = None
     found: list[EffectStatement] = []
-    text = clean("\n".join(line for line in draft.split("\n") if not is_closing_line(line)))
-    for sentence in sentences(text, words):
+    for sentence in sentences(clean(draft), words):
         if is_unreadable(sentence.text):
             found.append(_unreadable(sentence))
             continue

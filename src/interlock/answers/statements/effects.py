@@ -103,10 +103,15 @@ def _reference(effect: TurnEffect) -> str:
 def with_closing_line(answer: str, effects: Sequence[TurnEffect]) -> str:
     """An answer that ends with the line, once: a line of that form that a model wrote is not one of ours."""
     line = closing_line(effects)
-    kept = "\n".join(part for part in answer.split("\n") if not is_closing_line(part)).rstrip()
-    return "\n\n".join(part for part in (kept, line) if part)
+    return "\n\n".join(part for part in (without_closing_line(answer), line) if part)
 
 
-def is_closing_line(line: str) -> bool:
-    """Whether a line has the form of the one that is written from the records."""
+def without_closing_line(answer: str) -> str:
+    """An answer without lines of the form of the one that is written from the records."""
+    if "(record " not in answer:
+        return answer
+    return "\n".join(part for part in answer.split("\n") if not _is_closing_line(part)).rstrip()
+
+
+def _is_closing_line(line: str) -> bool:
     return line.strip().startswith(_STARTS) and "(record " in line
