@@ -165,6 +165,184 @@ A replacement has been ordered.
 Reminders have gone out to everyone.
 A courier has been dispatched.
 I've arranged a pickup.
+Consider it refunded.
+Consider your order cancelled.
+Your refund is being processed.
+We're processing your refund now.
+Your refund will arrive within 3 days.
+The money should be in your account by Friday.
+The money is back in your account.
+It's all sorted.
+Everything has been sorted out for you.
+I've sorted it out.
+I took care of the refund.
+I've handled it.
+Problem solved.
+Your issue has been resolved.
+I resolved the issue.
+I made sure your card is blocked.
+I ensured that the order is cancelled.
+Rest assured, your card is blocked.
+Rest assured that we blocked your card.
+Your table for two is booked at 7 pm.
+You're booked in for Tuesday.
+You are now registered.
+Your reservation is confirmed.
+Booking confirmed!
+Order cancelled ✅
+✅ Refund processed
+Success! The email was delivered.
+Successfully sent.
+Just sent it over.
+Sent it to Anna just now.
+Cancelled. Refunded. Done.
+Cancelled and refunded.
+The cancellation has been completed.
+Cancellation complete.
+Cancellation confirmed.
+Per your request, the order was cancelled.
+As requested, I cancelled it.
+Since I have already cancelled it, nothing is due.
+Having cancelled the order, I also refunded you.
+After cancelling the order, I sent an e-mail.
+The order, which I cancelled, is gone.
+I, of course, cancelled it.
+I personally called the landlord.
+Anna has been informed.
+Anna knows about it now, I told her.
+I've passed this on to the team.
+I handed it over to a colleague.
+The manager has been notified.
+Someone from our team will call you tomorrow.
+Our technician will visit you on Friday.
+You'll hear from the manager soon.
+A technician is on the way.
+I scheduled a technician.
+I put you on the waiting list.
+You have been added to the waiting list.
+I signed you up.
+I've set up a direct debit.
+I've set your alarm for 7.
+I set up the meeting.
+I cut your bill by half.
+I turned off the heating.
+The heating is off now.
+I switched you to the cheaper tariff.
+You're now on the cheaper tariff.
+I removed the charge.
+The charge was taken off your bill.
+The charge has been removed from your bill.
+I've credited your account with $20.
+Your account has been credited.
+I've locked the door.
+I unlocked your account.
+I have your table booked.
+Got your table booked.
+We got that cancelled for you.
+Not to worry, I've cancelled it.
+No problem, cancelled!
+No worries: your order has been cancelled.
+I cancelled it without any problem.
+Without further ado, I refunded you.
+Nothing to worry about, the refund was made.
+I never fail to help: refunded.
+I couldn't be happier to say I refunded it.
+Why worry? I refunded it.
+Did I mention that I refunded it?
+Isn't it great that your order has been cancelled?
+You asked me to refund it, and I did.
+You asked me to refund it and I have.
+And yes, I did.
+Yes, I did it.
+I did so.
+It was me who cancelled it.
+What I did was cancel the order.
+All I did was refund the order.
+I decided to refund it.
+I chose to cancel it.
+I proceeded to refund it.
+I helped cancel it.
+I had to cancel it.
+I ended up cancelling it.
+I finished cancelling it.
+I succeeded in cancelling it.
+I am done refunding it.
+I'm pleased to confirm the cancellation of your order.
+This is to confirm your cancellation.
+This confirms that the order is cancelled.
+Please find attached the invoice.
+I've attached the invoice.
+The invoice is attached.
+Here is the receipt that I sent you.
+I dropped Anna a line.
+I shot Anna an email.
+I pinged the team.
+I gave your landlord a call.
+I left a message for the landlord.
+I reached out to the seller.
+I got in touch with the seller.
+I contacted support on your behalf.
+I paid the bill.
+The bill has been paid.
+The bill is paid.
+I transferred $20.
+$20 have been transferred.
+$20 was sent to Anna.
+The transfer was successful.
+The transfer succeeded.
+Payment made.
+Your payment went through.
+I bought the tickets.
+Tickets purchased.
+I've got you two tickets.
+I saved your preferences.
+I recorded your complaint.
+I noted it on your account.
+I approved your request.
+Your request has been approved.
+Your leave is approved.
+I deleted the file.
+The file is gone.
+I uploaded it.
+I shared the document with Anna.
+I invited Anna.
+I've reported the issue to the police.
+An ambulance has been sent.
+Help is on the way.
+I extended your subscription by a month.
+I fixed it.
+It's fixed.
+The bug has been fixed.
+I restarted the server.
+The server has been restarted.
+I deployed the change.
+I merged it.
+I ran the backup.
+The backup was made.
+The seller has agreed to refund you.
+Your landlord has confirmed the appointment.
+I have arranged for a refund.
+I've requested a refund from the seller.
+I've asked the seller for a refund.
+I instructed the bank to stop the payment.
+I told the bank to stop the payment.
+I have stopped the payment.
+The payment was stopped.
+I've put the payment on hold.
+I negotiated a lower price.
+I convinced them to lower the price.
+I've updated our records.
+Our records have been updated.
+I have changed it as you wanted.
+The change has been made.
+The changes are live.
+I made the changes.
+Your changes have been saved.
+It has been taken care of.
+Mission accomplished.
+That is done now.
+Should you wonder: I cancelled it.
+Hello, refunded your order.
 I zorbed your account.
 Your account has been zorbed.
 """.splitlines()
@@ -361,6 +539,51 @@ def test_nothing_was_looked_up_where_no_read_succeeded() -> None:
 def test_what_cannot_be_read_is_held() -> None:
     assert held("Я вернул деньги за заказ.", READ)
     assert held("我已经退款了。", READ)
+
+
+IN_OTHER_LANGUAGES = """\
+He reembolsado su pedido.
+Su tarjeta ha sido bloqueada.
+Ya envié el correo a Ana.
+Le he reservado una mesa para dos.
+El pedido fue cancelado.
+Ich habe Ihnen die Zahlung erstattet.
+Ihre Karte wurde gesperrt.
+Ich habe Ihren Vermieter angerufen.
+J'ai remboursé votre commande.
+Votre carte a été bloquée.
+O seu pedido foi cancelado.
+Já enviei o e-mail para a Ana.
+Ho rimborsato il suo ordine.
+La carta è stata bloccata.
+Ik heb uw bestelling geannuleerd.
+""".splitlines()
+
+
+@pytest.mark.parametrize("draft", IN_OTHER_LANGUAGES)
+def test_a_deed_in_another_language_agrees_only_by_words_that_were_given(draft: str) -> None:
+    assert held(draft, READ)
+    assert held(draft, READ, called("refund_payment", order_id="A-1"))
+
+
+def test_words_that_an_author_gave_are_found_in_another_language() -> None:
+    mine = made("refund_payment", says=["reembolsado"])
+    assert not held("He reembolsado su pedido.", called("refund_payment"), tools=[mine])
+    assert held("He reembolsado su pedido.", called("refund_payment", Status.DENIED), tools=[mine])
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        "El pedido está abierto y el total es de 20 dólares.",
+        "Ihre Bestellung A-1 ist offen; der Betrag ist 20 Dollar.",
+        "¿Quiere que le reembolse el pedido?",
+        "Votre commande est ouverte.",
+        "The El Paso and La Paz orders are open.",
+    ],
+)
+def test_what_says_nothing_of_a_deed_in_another_language_is_not_held(draft: str) -> None:
+    assert not held(draft, READ)
 
 
 def test_a_long_draft_takes_time_in_proportion() -> None:

@@ -14,6 +14,9 @@ _SHORTEST = 4
 """A word of fewer letters is inflected by the table alone: "red" and "bed" are no participles."""
 
 
+_MOST_KNOWN = 20_000
+
+
 class VerbTable:
     """Irregular forms, nouns of deeds and idioms, as the table has them."""
 
@@ -30,6 +33,7 @@ class VerbTable:
         self._bases = {form: base for base, forms in self._irregular.items() for form in forms}
         self._bases |= {noun: base for base, nouns in reversed(self.nouns.items()) for noun in nouns}
         self._past = {form for forms in self._irregular.values() for form in forms}
+        self._known: dict[str, str] = {}  # a text has most of its words many times
         self.deed_stems = frozenset(map(self.stem, self.deeds))
         self._groups = [frozenset(map(self.stem, group)) for group in groups]
 
@@ -64,6 +68,14 @@ class VerbTable:
 
     def stem(self, word: str) -> str:
         """What all forms of a word have in common; of an irregular one and of a deed's noun, the stem of its verb."""
+        found = self._known.get(word)
+        if found is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            found = self._known[word] = self._find_stem(word)
+        return found
+
+    def _find_stem(self, word: str) -> str:
         word = self._bases.get(word, word)
         word = self._bases.get(word.removesuffix("s"), word)
         return word if len(word) < _SHORTEST or word in self._no_participles else _strip(word)

@@ -11,10 +11,12 @@ from interlock.answers.statements.effects import EffectState
 from interlock.answers.statements.lexicon import Lexicon
 from interlock.answers.statements.matching import Match, Matcher
 from interlock.answers.statements.reports import Reported
+from interlock.answers.statements.rows import Rows
 from interlock.answers.statements.verb_groups import Stance
 from interlock.answers.statements.verb_kinds import Kind, kind_of, resolve_light
 from interlock.values import Value, shorten
 
+_OTHERWISE = "the results say otherwise"
 _NEVER = "no call of this turn did this"
 
 
@@ -36,6 +38,7 @@ class Records(NamedTuple):
     """Of every effect tool that could have been called."""
     calls: tuple[EffectCall, ...]
     things: Things
+    rows: Rows
     has_read: bool
     """A read of the turn has succeeded, if only to find nothing."""
     reported: Reported
@@ -69,8 +72,8 @@ class Judge:
 
     def _objection(self, deed: Deed) -> str | None:
         """Why a deed does not agree; empty if it does, None if it claims nothing."""
-        if deed.doer is Doer.OTHER and deed.stance is Stance.DONE:
-            return self._by_other(deed)
+        if deed.subject and deed.doer in (Doer.OTHER, Doer.HOUSE) and deed.verb in self._words.approvals:
+            return self._by_other(deed) if deed.stance is Stance.DONE else None
         if deed.doer in (Doer.USER, Doer.OTHER):
             return None
         if deed.verb and kind_of(deed, self._words) is Kind.NO_DEED:
@@ -106,6 +109,9 @@ class Judge:
         match = self._matcher.find(deed)
         if any(call.is_done for call in match.fitting):
             return self._too_many(deed, match)
+        row = self._records.rows.tell(deed.verb, deed.sentence.words)
+        if deed.doer is Doer.NOBODY and row is False and not match.calls:
+            return _OTHERWISE
         if deed.doer is not Doer.SPEAKER and self._is_reported(deed, surely=match.surely):
             return None
         if not match.tools and deed.verb in self._words.generic and self._has(EffectState.DONE):
@@ -117,7 +123,18 @@ class Judge:
     def _judge_state(self, deed: Deed) -> str | None:
         """That a thing is now as a call would have made it."""
         mine = self._matcher.naming(deed)
-        return _explain(mine, mine) if mine and not any(call.is_done for call in mine) else None
+        if any(call.is_done for call in mine) or self._has(EffectState.DONE):
+            return None
+        if mine:
+            return _explain(mine, mine)
+        said = {word for word in deed.clause[len(deed.subject) :] if word not in self._words.auxiliaries}
+        told = self._records.reported.names(map(self._words.verbs.stem, said - self._words.plain))
+        known = (
+            told
+            or any(word[:1].isdigit() for word in said)
+            or self._records.reported.has_flag(self._matcher.stems(deed))
+        )
+        return None if known or "now" not in deed.clause or not self._records.tools else _NEVER
 
     def _too_many(self, deed: Deed, match: Match) -> str:
         """ "Both were refunded" of one refund; a call with several arguments may have changed several things."""
@@ -155,8 +172,8 @@ class Judge:
             return True
         if deed.word in words.statives or deed.form is Form.LABEL:
             return False
-        personal = bool({*deed.subject, *deed.clause} & {"you", "your"}) or not deed.subject
-        perfect = "been" in deed.clause or deed.form is Form.BARE
+        personal = bool({*deed.subject, *deed.clause} & {"you", "your"}) or {*deed.subject} <= words.pronouns
+        perfect = deed.form is Form.BARE or "been" in deed.clause or deed.verb not in words.flows
         if deed.verb not in words.verbs.deed_stems:
             return personal and "been" in deed.clause and bool({*deed.subject} & {"you", "your"})
         return deed.verb not in words.soft or "now" in deed.clause or "been" in deed.clause or (personal and perfect)
@@ -175,13 +192,16 @@ class Judge:
         return (attributed or distant) and records.quoted.tells(deed.verb, strictly=surely, of_all=sweeping)
 
     def _by_other(self, deed: Deed) -> str | None:
-        """That a person has approved something is told by its record alone, while a call waits."""
-        if deed.verb not in self._words.approvals or not self._has(EffectState.WAITING):
-            return None
-        if self._records.reported.tells(deed.verb, strictly=True):
-            return None
+        """That somebody has approved or promised something is told by a result; while a call waits, by its record."""
         waiting = [call for call in self._records.calls if call.effect.state is EffectState.WAITING]
-        return _explain(waiting, waiting)
+        if self._records.reported.tells(deed.verb, strictly=bool(waiting)):
+            return None
+        if waiting:
+            return _explain(waiting, waiting)
+        told = self._records.quoted.tells(deed.verb, strictly=False) or self._has(EffectState.DONE)
+        deeds = {*self._matcher.stems(deed)} - {deed.verb} & self._words.verbs.deed_stems
+        ours = bool({*deed.clause} & {"you", "your"}) or bool(deeds)
+        return _NEVER if ours and not told and not {*deed.sentence.words} & self._words.reporting else None
 
     # What was not.
 
@@ -189,7 +209,7 @@ class Judge:
         if deed.verb and kind_of(deed, self._words) is Kind.LOOK:
             return None
         match = self._matcher.find(deed, by_noun=not deed.verb)
-        anything = not match.tools and ("nothing" in deed.clause or not deed.verb)
+        anything = not match.calls and ("nothing" in deed.clause or not deed.verb)
         mine = self._records.calls if anything else match.fitting
         made = [call for call in mine if call.is_done]
         unknown = [call for call in mine if call.effect.state is EffectState.UNKNOWN]
@@ -199,6 +219,8 @@ class Judge:
             return _explain(made, mine)
         if unknown and len(unknown) == len(mine):
             return _explain(unknown, mine)
+        if not match.calls and deed.doer is Doer.NOBODY and self._records.rows.tell(deed.verb, deed.sentence.words):
+            return _OTHERWISE
         return "" if mine else None
 
     def _is_other_thing(self, deed: Deed, made: Sequence[EffectCall]) -> bool:

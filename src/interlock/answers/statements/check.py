@@ -10,8 +10,10 @@ from interlock.answers.statements.agreement import EffectStatement, Judge, Recor
 from interlock.answers.statements.deeds import find_deeds
 from interlock.answers.statements.effect_calls import Things, call_of, words_of
 from interlock.answers.statements.effects import EffectState, TurnEffect
+from interlock.answers.statements.languages import foreign_deed
 from interlock.answers.statements.lexicon import Lexicon, lexicon
 from interlock.answers.statements.reports import Reported
+from interlock.answers.statements.rows import Rows
 from interlock.answers.statements.verb_groups import Stance
 from interlock.answers.statements.wording import Sentence, clean, is_unreadable, sentences
 from interlock.tools import Tool
@@ -36,6 +38,10 @@ def check_statements(draft: str, turn: TurnRecords) -> tuple[EffectStatement, ..
         if is_unreadable(sentence.text):
             found.append(_unreadable(sentence))
             continue
+        language = foreign_deed(sentence.words)
+        if language:
+            found.append(_foreign(sentence, language, turn))
+            continue
         for deed in find_deeds(sentence, words):
             judge = judge or Judge(_read_records(turn, words), words)  # most sentences tell of no deed
             statement = judge.judge(deed)
@@ -58,6 +64,15 @@ def _unreadable(sentence: Sentence) -> EffectStatement:
     return EffectStatement(shorten(sentence.text, 300), Stance.DONE, agrees=False, why=why)
 
 
+def _foreign(sentence: Sentence, language: str, turn: TurnRecords) -> EffectStatement:
+    """A deed in a language whose clauses are not read: it agrees by words that the author of a tool gave for it."""
+    done = {effect.tool for effect in turn.effects if effect.state is EffectState.DONE}
+    spoken = " ".join(sentence.words)
+    said = any(word in spoken for tool in turn.tools if tool.name in done for word in tool.says)
+    why = "" if said else f"in {language.title()}, no call of this turn is known to have done this"
+    return EffectStatement(shorten(sentence.text, 300), Stance.DONE, agrees=said, why=why)
+
+
 def _read_records(turn: TurnRecords, words: Lexicon) -> Records:
     by_record = {source.id: source for source in turn.sources}
     arguments = {call.record: call.arguments for call in turn.calls}
@@ -75,6 +90,7 @@ def _read_records(turn: TurnRecords, words: Lexicon) -> Records:
     return Records(
         tools=tuple(words_of(tool, words) for tool in changing),
         calls=calls,
+        rows=Rows(trusted, words),
         things=Things(turn.tools, calls, [_value(source) for source in reads]),
         has_read=any(not call.changes and call.status in (Status.OK, Status.NO_DATA) for call in turn.calls),
         reported=Reported(trusted, words),

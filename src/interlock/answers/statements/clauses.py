@@ -36,7 +36,7 @@ class Clause(NamedTuple):
 
 
 _LONGEST = 80
-"""More words than a clause has that anybody wrote; what is longer is read in pieces, so that the work stays in bounds."""
+"""More words than a clause has that anybody wrote; what is longer is read in pieces, so that the work has a bound."""
 # What stands between a subject and its verb and adds nothing ("I have gone ahead and booked it"), and what is one verb.
 _FILLERS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("gone", "ahead", "and"), ()),
@@ -65,7 +65,7 @@ def split_clauses(sentence: Sentence, words: Lexicon) -> Iterator[Clause]:
             # A comma ends what was supposed; "and" goes on with it: "if I cancel it and refund you".
             if opened is not None:
                 lead, lead_word = opened, word
-            elif word not in words.joins or word == "but":
+            elif word not in words.joins or word in ("but", "nor"):
                 lead, lead_word = Lead.MAIN, word
             at += width
             continue
@@ -79,6 +79,8 @@ def split_clauses(sentence: Sentence, words: Lexicon) -> Iterator[Clause]:
 
 
 def _lead_at(tokens: tuple[str, ...], at: int, words: Lexicon) -> tuple[int, Lead | None]:
+    if tokens[at] not in words.lead_starts:
+        return 1, None
     for width in (3, 2, 1):
         phrase = " ".join(tokens[at : at + width])
         if len(tokens) - at < width:

@@ -79,6 +79,8 @@ def find_deeds(sentence: Sentence, words: Lexicon) -> Iterator[Deed]:
             if not (deed.stance is Stance.COMING and supposes):
                 yield deed
         carry = reader.carry
+    if clauses and carry is not None and _is_ellipsis(carry, clauses[-1]):  # "you asked me to, and I have"
+        yield Deed("", "", carry.doer, Stance.DONE, clauses[-1].words, sentence, form=Form.PHRASE)
     if words.phrases["unsure"].find(sentence.words) is not None:  # "I do not know whether it was sent"
         yield Deed("", "", Doer.NOBODY, Stance.UNSURE, sentence.words, sentence, form=Form.PHRASE)
 
@@ -96,7 +98,7 @@ class _ClauseReader:
         if self._clause.lead is Lead.SUPPOSED or self._is_question():
             self.carry = None
             return []
-        found, phrase = list(self._by_verbs()), self._by_phrase()
+        found, phrase = [*self._by_verbs(), *self._confirmation()], self._by_phrase()
         if phrase is not None and phrase.stance is Stance.DONE:
             # "It may have gone through": its auxiliaries say whether.
             modal = any(self._words.auxiliaries.get(token) in _BASE_FORMS for token in self._tokens)
@@ -150,7 +152,7 @@ class _ClauseReader:
     def _third_person(self, at: int) -> Iterator[Deed]:
         tokens, words = self._tokens, self._words
         subject = tokens[:at]
-        negated = bool({*subject} & words.none) or "not" in subject
+        negated = bool({*subject} & words.none) or "not" in subject or self._clause.lead_word == "nor"
         if tokens[at] in _GET:
             group = read_group(tokens, at + 1, words, negated=negated)
             group = group._replace(chain=("get", *group.chain))
@@ -160,6 +162,8 @@ class _ClauseReader:
             self.carry = _Carry(self.carry.doer, group, self.carry.subject)
         else:
             self.carry = _Carry(self._doer(subject, group), group, subject)
+        if not subject and tokens[at] in _GET:  # "Got your table booked"
+            yield from self._causative(Doer.HOUSE, group._replace(at=at), ())
         yield from self._of_group(self.carry)
         yield from self._state(group, subject)
 
@@ -263,14 +267,19 @@ class _ClauseReader:
         if words.verbs.stem(verb) in words.promise_verbs and doer is Doer.USER:
             yield from self._promise(group, subject)
             return
+        if doer is Doer.OTHER and {*subject} & words.arrivals and {*group.chain} & {"will", "should"}:
+            doer, form = Doer.NOBODY, Form.PROMISE  # "your refund will arrive on Friday"
+            yield self._make_deed(group.at, doer, Stance.NOT_DONE if group.negated else Stance.COMING, subject, form)
+            return
         nothing = tokens[group.at + 1 : group.at + 2] in (("nothing",), ("none",), ("neither",))
         group = group._replace(negated=group.negated != nothing)
         voice = voice_of(group, verb, words)
         if doer in (Doer.SPEAKER, Doer.HOUSE) and voice is Voice.PASSIVE and not subject:
             doer = Doer.OTHER  # "I was told": done to us
         stance, at = stance_of(group, verb, words), group.at
-        if "liberty" in tokens[at:] and stance is Stance.DONE:
-            at = next((n for n in range(at, len(tokens)) if tokens[n].endswith("ing")), at)
+        if words.verbs.stem(verb) in words.gerunds and stance is Stance.DONE:
+            at = next((n for n in range(at, min(at + 6, len(tokens))) if tokens[n].endswith("ing")), at)
+            doer = carry.doer if at != group.at else doer  # "I am done refunding it"
         yield self._make_deed(at, doer, stance, subject, Form(voice.value))
         yield from self._causative(doer, group, subject)
 
@@ -289,6 +298,7 @@ class _ClauseReader:
     def _promise(self, group: VerbGroup, subject: tuple[str, ...]) -> Iterator[Deed]:
         """ "You will receive a confirmation": somebody must have done something for that."""
         things = {*self._tokens[group.at :]} & self._words.promise_things
+        things = things or ({"from"} & {*self._tokens[group.at :]} if self._tokens[group.at] == "hear" else set())
         if things and {*group.chain} & {"will", "should", "have"} and not group.negated:
             yield self._make_deed(group.at, Doer.NOBODY, Stance.COMING, subject, Form.PROMISE)
 
@@ -302,12 +312,30 @@ class _ClauseReader:
             before = tokens[: place[0]]
             if place[1] - place[0] == 1 and stance is not Stance.PLANNED and not self._is_predicate(place[0]):
                 continue
-            negated = bool({*before} & (words.negations | words.none)) and stance is Stance.DONE
+            unsaid = bool({*before} & (words.negations | words.none)) or self._clause.lead_word == "nor"
+            negated = unsaid and stance is Stance.DONE
             said = Stance.NOT_DONE if negated else stance
             return Deed("", "", doer, said, tokens, self._sentence, before, Form.PHRASE, tokens[place[1] :])
-        if len(tokens) == self._start() + 1 and tokens[-1] in words.bare:
+        if tokens[-1] in words.bare and (len(tokens) == self._start() + 1 or self._is_headline()):
             return Deed("", "", doer, Stance.DONE, tokens, self._sentence, (), Form.PHRASE)
         return None
+
+    def _is_headline(self) -> bool:
+        """Whether a deed as a thing stands without a verb: "Cancellation complete"."""
+        words = self._words
+        stems = {words.verbs.stem(token) for token in self._tokens[:-1]}
+        return not {*self._tokens} & words.auxiliaries.keys() and bool(stems & words.verbs.deed_stems)
+
+    def _confirmation(self) -> Iterator[Deed]:
+        """ "I am pleased to confirm the cancellation of your order": what is confirmed has been done."""
+        tokens, words = self._tokens, self._words
+        at = next((n for n, token in enumerate(tokens) if token in _CONFIRMING), None)
+        if at is None or not {*tokens[:at]} & {"i", "we", "this", "to", "can"} or {*tokens} & {"you", "please", "not"}:
+            return
+        nouns = tokens[at + 1 : at + 6]
+        found = next((noun for noun in nouns if words.verbs.stem(noun) in words.verbs.deed_stems - words.soft), None)
+        if found is not None and not {*nouns} & words.auxiliaries.keys():
+            yield Deed("", "", Doer.NOBODY, Stance.DONE, tokens, self._sentence, form=Form.PHRASE)
 
     def _is_predicate(self, at: int) -> bool:
         """Whether a single word says how something went, and does not describe it: "the failed payment"."""
@@ -333,6 +361,12 @@ class _ClauseReader:
         return stem in words.carriers and bool({*self._tokens} & words.request_things)
 
 
+def _is_ellipsis(carry: _Carry, last: Clause) -> bool:
+    """Whether a sentence ends with the auxiliary of what was asked for before: "and I did"."""
+    ends = last.words[-1] in ("have", "did", "had") and bool({"i", "we"} & {*last.words}) and len(last.words) <= _SHORT
+    return ends and carry.doer in (Doer.SPEAKER, Doer.HOUSE) and not carry.group.negated
+
+
 def _is_same(deed: Deed, phrase: Deed) -> bool:
     """Whether a verb says what a phrase says better: "was refused" is no deed, "was sent for approval" waits."""
     said = phrase.clause[len(phrase.subject) : len(phrase.clause) - len(phrase.after)]
@@ -342,6 +376,8 @@ def _is_same(deed: Deed, phrase: Deed) -> bool:
 
 _GET = frozenset({"gets", "got", "getting"})
 _UNSAID = frozenset({Stance.UNSURE, Stance.COMING, Stance.NOT_DONE, Stance.FAILED})
+_CONFIRMING = frozenset({"confirm", "confirms", "confirming"})
+_SHORT = 4
 _SOMEBODY = frozenset({"they", "he", "she", "who", "you"})
 _CAUSING = frozenset({"hav", "get", "had"})
 _COMPARING = frozenset({"as", "than", "though", "although"})

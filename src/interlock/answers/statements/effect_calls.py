@@ -112,6 +112,7 @@ class Things:
 
     def __init__(self, tools: Iterable[Tool], calls: Sequence[EffectCall], results: Iterable[Json]) -> None:
         self._names: dict[str, set[tuple[str, str]]] = {}
+        self._starts: set[str] = set()
         wanted = {name for call in calls for name, value in call.arguments.items() if isinstance(value, str)}
         for tool in tools:
             for argument, known in tool.known_values.items():
@@ -147,13 +148,14 @@ class Things:
         key = " ".join(name.lower().split())
         if len(key) > 1:
             self._names.setdefault(key, set()).add((argument, value.lower()))
+            self._starts.add(key.partition(" ")[0])
 
     def named_in(self, clause: Sequence[str]) -> dict[str, set[str]]:
         """The values of arguments that a clause names, by argument."""
         tokens = [token.strip(".-") for token in _TOKEN.findall(" ".join(clause))]
         found: dict[str, set[str]] = {}
-        for at in range(len(tokens)):
-            for width in range(1, 6):
+        for at, token in enumerate(tokens):
+            for width in range(1, 6) if token in self._starts else ():
                 for argument, value in self._names.get(" ".join(tokens[at : at + width]), ()):
                     found.setdefault(argument, set()).add(value)
         return found

@@ -28,6 +28,7 @@ class Lexicon:
         self.joins, self.ends = frozenset(clauses["joins"]), frozenset(clauses["ends"])
         self.opens, self.times = frozenset(clauses["opens"]), frozenset(clauses["times"])
         self.leads = frozenset(clauses["leads"])
+        self.lead_starts = frozenset(phrase.split()[0] for phrase in self.opens | self.times | self.leads)
         self.questions = frozenset(clauses["questions"])
         self.ours, self.negations, self.none = (frozenset(words[name]) for name in ("ours", "not", "none"))
         self._adverbs, self.interjections = frozenset(words["adverbs"]), frozenset(words["interjections"])
@@ -44,6 +45,8 @@ class Lexicon:
         self.bare = frozenset(completions["bare"])
         self.phrases = {name: Phrases(completions[name]) for name in completions if name != "bare"}
         self.promise_verbs = self._stems(table["promises"]["verbs"])
+        self.arrivals = frozenset(table["promises"]["arrivals"])
+        self.gerunds, self.flows = self._stems(table["gerunds"]["verbs"]), self._stems(table["flows"]["verbs"])
         self.promise_things = frozenset(table["promises"]["things"])
         requests, stem_of = table["requests"], verbs.stem
         self.requests, self.carriers = self._stems(requests["verbs"]), self._stems(requests["carriers"])
@@ -62,10 +65,6 @@ class Lexicon:
     def is_adverb(self, word: str) -> bool:
         """Whether a word may stand between an auxiliary and its verb."""
         return word in self._adverbs or (word.endswith("ly") and len(word) > 4 and word not in self._no_adverbs)
-
-    def is_lead(self, word: str) -> bool:
-        """Whether a word begins a clause of its own."""
-        return word in self.leads or word in self.opens or word in self.times
 
 
 class Phrases:

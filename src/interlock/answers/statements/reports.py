@@ -98,6 +98,10 @@ class Reported:
     def _has(self, values: Iterable[str], stems: set[str]) -> bool:
         return any(self._verbs.stem(value.rpartition("_")[2]) in stems for value in values)
 
+    def names(self, stems: Iterable[str]) -> bool:
+        """Whether results speak of one of these things at all."""
+        return not self.named.isdisjoint(stems)
+
     def has_flag(self, stems: Iterable[str]) -> bool:
         """Whether results say of one of these things that it is or is not so."""
         return not self._flags.isdisjoint(stems)

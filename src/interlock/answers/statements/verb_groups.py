@@ -86,9 +86,12 @@ def _catenative(tokens: tuple[str, ...], at: int, words: Lexicon) -> tuple[str, 
     how = words.catenatives.get(word) or words.catenatives.get(words.verbs.stem(word))
     if how is None:
         return None
+    how = "keep" if word == "had" else how  # what had to be done was done
     after = at + 1
     while after < len(tokens) and words.is_adverb(tokens[after]):
         after += 1
+    if word.startswith("help") and words.verbs.stem("".join(tokens[after : after + 1])) in words.verbs.deed_stems:
+        return how, after
     if after + 1 >= len(tokens) or tokens[after] != "to":
         return None
     verb = tokens[after + 1]

@@ -46,13 +46,10 @@ def _ambiguous_kind(deed: Deed, words: Lexicon) -> Kind:
     if deed.word.startswith("confirm"):
         clause_follows = not after or after[0] == "that" or bool({*after} & words.auxiliaries.keys())
         return Kind.LOOK if clause_follows else Kind.DEED
-    if (
-        stems & words.info
-        and not {*after} & _KEPT_IN
-        and not stems & (words.verbs.deed_stems - words.soft - words.info)
-    ):
-        return Kind.NO_DEED
-    return Kind.DEED
+    if deed.word == "put" and not {*after} & {"together", "below", "above"}:
+        return Kind.DEED
+    other = {*after} & _KEPT_IN or stems & (words.verbs.deed_stems - words.soft - words.info)
+    return Kind.NO_DEED if stems & words.info and not other else Kind.DEED
 
 
 def resolve_light(deed: Deed, words: Lexicon) -> Deed:

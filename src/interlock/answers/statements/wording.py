@@ -38,8 +38,10 @@ class Sentence(NamedTuple):
 
 def clean(text: str) -> str:
     """A text without what is not read aloud: markup, invisible characters, other ways to write the same letter."""
-    text = unicodedata.normalize("NFKC", html.unescape(text))
-    text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+    text = html.unescape(text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+        text = "".join(letter for letter in text if letter.isascii() or unicodedata.category(letter) != "Cf")
     text = text.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"').replace("\u2011", "-")
     return _MARKS.sub("", _TAG.sub("", text))
 
