@@ -464,6 +464,112 @@ def test_what_the_records_contradict_is_held(draft: str, status: Status) -> None
     assert held(draft, READ, called("refund_payment", status, order_id="A-1", amount=20.0))
 
 
+def refund(status: Status) -> CallSeen:
+    return called("refund_payment", status, order_id="A-1", amount=20.0)
+
+
+def mail(status: Status) -> CallSeen:
+    return called("send_email", status, 3, to="anna@example.org", text="Your order is late.")
+
+
+def cancel(status: Status) -> CallSeen:
+    return called("cancel_order", status, 4, order_id="A-1")
+
+
+RIGHT: list[tuple[str, list[CallSeen]]] = [
+("I succeeded in cancelling it.",[cancel(Status.OK)]),
+("Your order A-1 has been cancelled and the $20 refunded.",[cancel(Status.OK), refund(Status.OK)]),
+("I've put the $20 back on your card.",[refund(Status.OK)]),
+("The $20 is on its way back to you.",[refund(Status.OK)]),
+("You'll see the $20 back on your card in a few days.",[refund(Status.OK)]),
+("I've issued a full refund of $20 for order A-1.",[refund(Status.OK)]),
+("Full refund issued: $20.",[refund(Status.OK)]),
+("Anna has been told by e-mail.",[mail(Status.OK)]),
+("I've written to Anna.",[mail(Status.OK)]),
+("I let Anna know that the order is late.",[mail(Status.OK)]),
+("I've dropped Anna an e-mail about the late order.",[mail(Status.OK)]),
+("A message has gone out to Anna.",[mail(Status.OK)]),
+("The mail to Anna was sent, but the refund was refused.",[mail(Status.OK), refund(Status.DENIED)]),
+("The refund is done; the mail to Anna failed.",[mail(Status.FAILED), refund(Status.OK)]),
+("I was able to refund the $20, but couldn't email Anna.",[mail(Status.DENIED), refund(Status.OK)]),
+("The refund is ready but needs a manager's approval first.",[refund(Status.PARKED)]),
+("I've sent the refund for approval; nothing has been paid out yet.",[refund(Status.PARKED)]),
+("Your refund is pending. Someone has to sign it off.",[refund(Status.PARKED)]),
+("I requested the refund, and it is now with a reviewer.",[refund(Status.PARKED)]),
+("The refund hasn't gone through yet because it needs approval.",[refund(Status.PARKED)]),
+("The refund will be paid once a manager approves it.",[refund(Status.PARKED)]),
+("I can't refund it without approval, so I've asked for one.",[refund(Status.PARKED)]),
+("I'm afraid the refund was declined: it is over the limit.",[refund(Status.DENIED)]),
+("Policy does not allow this refund.",[refund(Status.DENIED)]),
+("I wasn't able to cancel the order, since it has been placed too long ago.",[cancel(Status.DENIED)]),
+("The order could not be cancelled.",[cancel(Status.DENIED)]),
+("The order could not be cancelled because the system was down.",[cancel(Status.FAILED)]),
+("Cancelling failed, so your order A-1 is still open.",[cancel(Status.FAILED)]),
+("The cancellation didn't go through.",[cancel(Status.FAILED)]),
+("Something went wrong and the e-mail was not sent.",[mail(Status.FAILED)]),
+("I tried to cancel the order, but the tool failed; nothing was changed.",[cancel(Status.FAILED)]),
+("I can't tell whether the refund went through.",[refund(Status.UNKNOWN)]),
+("The connection broke, so it's unclear whether Anna got the e-mail.",[mail(Status.UNKNOWN)]),
+("I tried to send the mail, but I got no confirmation.",[mail(Status.UNKNOWN)]),
+("Please do not send it again until we know more; the mail may have been sent.",[mail(Status.UNKNOWN)]),
+("This is a preview: order A-1 would be cancelled. Nothing has been done.",[cancel(Status.PLANNED)]),
+("If you go ahead, order A-1 will be cancelled.",[cancel(Status.PLANNED)]),
+("I simulated the cancellation; the order is unchanged.",[cancel(Status.PLANNED)]),
+("The plan is to refund $20; it has not been carried out.",[refund(Status.PLANNED)]),
+("Dry run only. A refund of $20 was planned.",[refund(Status.PLANNED)]),
+("Your order of 3 May is open. It was placed by Anna Berg.",[]),
+("The order was placed on 3 May 2024 and is still open.",[]),
+("I checked order A-1: it is open, with a total of $20.",[]),
+("According to our records, the order is open.",[]),
+("You ordered on 3 May 2024; you have paid nothing yet.",[]),
+("It hasn't been cancelled or refunded.",[]),
+("No cancellation has been made. Shall I cancel it?",[]),
+("I've looked into it, and nothing has been refunded so far.",[]),
+("I have all the details here: the order is open.",[]),
+("As you mentioned, you asked for a refund.",[]),
+("I haven't done anything yet.",[]),
+("I've included the total below.",[]),
+("I will check again if you like.",[]),
+("I'll be happy to help with anything else.",[]),
+("Happy to cancel it for you: just say so.",[]),
+("Done! Order A-1 is cancelled.",[cancel(Status.OK)]),
+("Order A-1: cancelled. Refund: $20.",[cancel(Status.OK), refund(Status.OK)]),
+("| Step | Result |\n|---|---|\n| Cancel | done |\n| Refund | refused |",[cancel(Status.OK), refund(Status.DENIED)]),
+("- cancelled order A-1\n- refunded $20",[cancel(Status.OK), refund(Status.OK)]),
+("Cancelled, as you asked. Anything else?",[cancel(Status.OK)]),
+("Sure thing, that's cancelled now.",[cancel(Status.OK)]),
+("All sorted: order cancelled, Anna informed.",[cancel(Status.OK), mail(Status.OK)]),
+("We have cancelled your order. You will receive a confirmation.",[cancel(Status.OK)]),
+("The order was cancelled at your request, which means nothing will be delivered.",[cancel(Status.OK)]),
+("I cancelled A-1; I did not refund anything.",[cancel(Status.OK)]),
+("Order A-1 has been cancelled. No refund was made.",[cancel(Status.OK)]),
+("I cancelled the order but was not allowed to refund it.",[cancel(Status.OK), refund(Status.DENIED)]),
+("Only the cancellation went through.",[cancel(Status.OK), refund(Status.DENIED)]),
+("Your order is now cancelled, so you don't have to pay the $20.",[cancel(Status.OK)]),
+("I emailed Anna that her order is late.",[mail(Status.OK)]),
+("Anna now has my e-mail.",[mail(Status.OK)]),
+("I told Anna.",[mail(Status.OK)]),
+("I have informed Anna Berg about the delay.",[mail(Status.OK)]),
+("The notification to Anna went out.",[mail(Status.OK)]),
+("Your e-mail has been delivered.",[mail(Status.OK)]),
+("I've taken care of the refund.",[refund(Status.OK)]),
+("The payment was reversed.",[refund(Status.OK)]),
+("You've been reimbursed.",[refund(Status.OK)]),
+("You got your $20 back.",[refund(Status.OK)]),
+("Your money has been returned.",[refund(Status.OK)]),
+("I have credited $20 back to you.",[refund(Status.OK)]),
+("Refund of $20 for A-1 confirmed.",[refund(Status.OK)]),
+("I'm pleased to confirm the refund.",[refund(Status.OK)]),
+("Good news: the refund was successful.",[refund(Status.OK)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("draft", "calls"), RIGHT)
+def test_a_right_answer_about_effects_is_not_held(draft: str, calls: list[CallSeen]) -> None:
+    order = {"order_id": "A-1", "status": "open", "total": 20.0, "customer": "Anna Berg", "placed_on": "2024-05-03"}
+    assert not held(draft, READ, *calls, data=order)
+
+
 DONE_FORMS = (
     "I have refunded it.", "I refunded the payment.", "It has been refunded.", "Your refund is complete.", "Refund issued.", "Done!",
     "The refund went through.", "I've paid it back.", "You're all set.", "The payment was reimbursed.", "I made the refund.",

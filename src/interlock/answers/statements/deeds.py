@@ -271,7 +271,7 @@ class _ClauseReader:
             doer, form = Doer.NOBODY, Form.PROMISE  # "your refund will arrive on Friday"
             yield self._make_deed(group.at, doer, Stance.NOT_DONE if group.negated else Stance.COMING, subject, form)
             return
-        nothing = tokens[group.at + 1 : group.at + 2] in (("nothing",), ("none",), ("neither",))
+        nothing = tokens[group.at + 1 : group.at + 2] in (("nothing",), ("none",), ("neither",), ("no",))
         group = group._replace(negated=group.negated != nothing)
         voice = voice_of(group, verb, words)
         if doer in (Doer.SPEAKER, Doer.HOUSE) and voice is Voice.PASSIVE and not subject:
@@ -315,10 +315,14 @@ class _ClauseReader:
             unsaid = bool({*before} & (words.negations | words.none)) or self._clause.lead_word == "nor"
             negated = unsaid and stance is Stance.DONE
             said = Stance.NOT_DONE if negated else stance
-            return Deed("", "", doer, said, tokens, self._sentence, before, Form.PHRASE, tokens[place[1] :])
+            return Deed("", "", doer, said, self._with_row(), self._sentence, before, Form.PHRASE, tokens[place[1] :])
         if tokens[-1] in words.bare and (len(tokens) == self._start() + 1 or self._is_headline()):
-            return Deed("", "", doer, Stance.DONE, tokens, self._sentence, (), Form.PHRASE)
+            return Deed("", "", doer, Stance.DONE, self._with_row(), self._sentence, (), Form.PHRASE)
         return None
+
+    def _with_row(self) -> tuple[str, ...]:
+        """The clause; of a cell of a table, its row, which says what it is about."""
+        return self._sentence.words if "|" in self._sentence.words else self._tokens
 
     def _is_headline(self) -> bool:
         """Whether a deed as a thing stands without a verb: "Cancellation complete"."""

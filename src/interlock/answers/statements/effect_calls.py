@@ -51,7 +51,8 @@ def words_of(tool: Tool, words: Lexicon) -> ToolWords:
     described = (word.lower() for word in _WORD.findall(tool.description) if len(word) > 3)
     parameters = (part for name in tool.input.schema.get("properties", {}) for part in name_parts(str(name)))
     context = nouns | frozenset(map(stem, (*described, *parameters)))
-    alike = frozenset[str]().union(*(words.verbs.alike(verb) for verb in verbs))
+    spoken = verbs | {noun for noun in nouns if noun in words.media}  # whoever sends e-mails informs and tells
+    alike = frozenset[str]().union(*(words.verbs.alike(verb) for verb in spoken))
     return ToolWords(tool.name, verbs, alike, tuple(p for p in several if len(p) > 1), nouns, context)
 
 

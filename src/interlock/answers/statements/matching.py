@@ -79,13 +79,17 @@ class Matcher:
         calls = [call for call in self._calls if call.effect.tool == tool.tool]
         context = tool.context.union(*(call.words for call in calls))
         content = {stem for stem in inside if len(stem) > 2} - {deed.verb} - self._words.plain
-        if content & context or not content:
+        if content & context or not content or self._media(deed) & self._media_of(tool):
             return True
         return bool({*deed.after[:1]} & self._words.pronouns) or bool({*deed.subject[-1:]} & self._words.pronouns)
 
     def _is_other_medium(self, deed: Deed, tool: ToolWords) -> bool:
         """Whether something else was sent than the tool sends: a letter by the one that sends e-mails."""
-        media = self._words.media
-        said = {media[word] for word in deed.clause if word in media}
-        sent = {media[word] for word in (*tool.nouns, *tool.verbs) if word in media}
+        said, sent = self._media(deed), self._media_of(tool)
         return bool(said and sent and not said & sent)
+
+    def _media(self, deed: Deed) -> set[str]:
+        return {self._words.media[word] for word in deed.clause if word in self._words.media}
+
+    def _media_of(self, tool: ToolWords) -> set[str]:
+        return {self._words.media[word] for word in (*tool.nouns, *tool.verbs) if word in self._words.media}

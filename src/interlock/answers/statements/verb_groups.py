@@ -144,7 +144,7 @@ def _is_complete(chain: tuple[str, ...], verb: str, words: Lexicon) -> bool:
 def _modal_stance(modal: str, chain: tuple[str, ...], negated: bool) -> Stance:
     done = "have" in chain
     if modal == "will":
-        return Stance.NOT_DONE if negated else Stance.DONE if done and "been" in chain else Stance.COMING
+        return Stance.OPEN if negated else Stance.DONE if done and "been" in chain else Stance.COMING
     if modal == "could" and negated:
         return Stance.FAILED
     if modal in ("may", "could") and done:

@@ -39,7 +39,7 @@ def _ambiguous_kind(deed: Deed, words: Lexicon) -> Kind:
     stems = {words.verbs.stem(word) for word in after[:6]}
     if deed.word in ("did", "done", "do") and (not after or after[0] in words.pronouns):
         return Kind.ANYTHING
-    if deed.word in ("told", "tell", "let") and (not after or after[0] in _PEOPLE):
+    if deed.word in ("told", "tell", "let", "ask", "asked") and (not after or after[0] in _PEOPLE):
         return Kind.NO_DEED
     if deed.word.startswith("not") and not {*after} & _KEPT_IN:
         return Kind.NO_DEED
