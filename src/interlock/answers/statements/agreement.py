@@ -58,6 +58,8 @@ class Judge:
     def judge(self, deed: Deed) -> EffectStatement | None:
         """What the records say of a deed; None where nothing is claimed that they could contradict."""
         why = self._objection(self._resolve(deed))
+        if why and deed.doer is not Doer.SPEAKER and self._records.reported.quotes(deed.sentence.text):
+            return None
         if why is None:
             return None
         return EffectStatement(shorten(deed.sentence.text, 300), deed.stance, agrees=not why, why=why)

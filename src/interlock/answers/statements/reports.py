@@ -14,6 +14,10 @@ from interlock.values import Json
 _WORD = re.compile(r"[A-Z]?[a-z']+|[A-Z]+")
 _LONGEST_STATUS = 8
 """A text of so many words is a status or a name; a longer one is read as a sentence."""
+_LETTERS = re.compile(r"[^\W_]+")
+_SHORTEST_QUOTE = 12
+_MOST_QUOTES = 200
+"""So many sentences of a draft are looked for in the results word for word: each is a walk through all of them."""
 _MOST_CHARS = 400_000
 _BEFORE = 4
 
@@ -31,6 +35,8 @@ class Reported:
         """Spoken of in any form: `delivery_date`, "refund"."""
         self._flags: set[str] = set()
         self._statuses: dict[str, set[str]] = {}
+        self._texts: list[str] = []
+        self._quoted = 0
         self._left = _MOST_CHARS
         waiting: list[Json] = list(values)
         while waiting and self._left > 0:
@@ -43,6 +49,8 @@ class Reported:
             elif isinstance(item, list | tuple):
                 waiting += item
             elif isinstance(item, str):
+                if len(item) >= _SHORTEST_QUOTE:
+                    self._texts.append(" ".join(_LETTERS.findall(item[: self._left].lower())))
                 self._text(item[: self._left])
 
     def _key(self, key: str, value: Json) -> None:
@@ -84,6 +92,14 @@ class Reported:
                 self.named.add(stem)
             if self._verbs.is_past(part):
                 (self.done if said else self.undone).add(stem)
+
+    def quotes(self, sentence: str) -> bool:
+        """Whether a sentence stands in a result word for word: it is the tool's own, as a summary of its result is."""
+        said = " ".join(_LETTERS.findall(sentence.lower()))
+        if len(said) < _SHORTEST_QUOTE or self._quoted >= _MOST_QUOTES:
+            return False
+        self._quoted += 1
+        return any(said in text for text in self._texts)
 
     def tells(self, stem: str, *, strictly: bool, of_all: bool = False) -> bool:
         """Whether results tell of the deed; `strictly`: as done, where a tool of the turn could have done it.
