@@ -959,3 +959,47 @@ def test_words_that_cannot_be_looked_for_are_refused(says: Any, told: str) -> No
 def test_a_read_says_nothing_was_done() -> None:
     with pytest.raises(ContractError, match="a read changes nothing, so says has no meaning"):
         made("lookup", "read", says=["looked up"])
+
+
+def test_a_sentence_that_stands_in_a_result_is_the_tools_own() -> None:
+    told = "Two of three gates should be locked by now, and the third was opened at noon."
+    assert not held(told, READ, data={"summary": told})
+    assert not held(f"**{told}**", READ, data={"summary": told})
+    assert held("I locked the gates at noon today.", READ, data={"summary": "I locked the gates at noon today."})
+
+
+def test_of_several_rows_the_one_that_is_named_tells() -> None:
+    bills = {
+        "bills": [{"bill": "B-1", "what": "blood panel", "paid": True}, {"bill": "B-2", "what": "X-ray", "paid": False}]
+    }
+    assert not held("The bill for the blood panel has been paid.", READ, data=bills)
+    assert held("The bill for the blood panel has not been paid.", READ, data=bills)
+    assert held("The X-ray, B-2, has been paid.", READ, data=bills)
+    assert not held("The X-ray, B-2, has not been paid.", READ, data=bills)
+    assert held("All of your bills have been paid.", READ, data=bills)
+
+
+def test_a_refused_call_may_be_explained_by_its_reason() -> None:
+    late = CallSeen(
+        record=2, tool="cancel_order", status=Status.DENIED, changes=True, message="it has been shipped already"
+    )
+    assert not held("I could not cancel it: it has already been shipped.", READ, late)
+    assert held("I could not cancel it: it has already been delivered.", READ, late)
+
+
+def test_a_tool_that_does_several_things_is_spoken_of_by_its_arguments() -> None:
+    tools = (
+        made(
+            "update_order",
+            schema={"type": "object", "properties": {"order_id": {"type": "string"}, "state": {"type": "string"}}},
+        ),
+    )
+    assert not held("Order A-1 is cancelled.", called("update_order", order_id="A-1", state="cancelled"), tools=tools)
+    assert held("Order A-1 is cancelled.", called("update_order", order_id="A-1", state="paused"), tools=tools)
+    denied = called("update_order", Status.DENIED, order_id="A-1", state="cancelled")
+    assert held(
+        "Order A-1 is cancelled.",
+        denied,
+        called("update_order", record=3, order_id="A-1", state="paused"),
+        tools=tools,
+    )

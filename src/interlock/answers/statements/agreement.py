@@ -155,9 +155,18 @@ class Judge:
             return _explain(failed, failed) if failed and not match.tools and not partly else ""
         if mine:
             return None if self._tells_any(deed, match) else _explain(mine, mine)
-        if match.tools or self._records.tools:
-            return None if self._tells_any(deed, match) else _NEVER
-        return None
+        if not match.tools and not self._is_about_us(deed):
+            return None
+        return None if self._tells_any(deed, match) or not self._records.tools else _NEVER
+
+    def _is_about_us(self, deed: Deed) -> bool:
+        """Whether a phrase can be of a deed of ours: "a limit of 50 went out" is not, "a reminder went out" is."""
+        words, said = self._words, {*deed.clause, *deed.subject}
+        if not deed.subject or said & {"you", "your", "i", "we"} or said & words.pronouns:
+            return True
+        return bool(said & (words.promise_things | words.institutions | {"help"})) or bool(
+            {*self._matcher.stems(deed)} & words.verbs.deed_stems
+        )
 
     def _tells_any(self, deed: Deed, match: Match) -> bool:
         """Whether results speak of what is done in a phrase: "the order is on its way" of one that was shipped."""
@@ -182,7 +191,7 @@ class Judge:
 
     def _is_reported(self, deed: Deed, *, surely: bool) -> bool:
         records = self._records
-        sweeping = bool({*deed.clause, *deed.subject} & _SWEEPING)
+        sweeping = bool({*deed.clause, *deed.subject} & _SWEEPING) or {"now", "been"} <= {*deed.clause}
         if records.reported.tells(deed.verb, strictly=surely, of_all=sweeping):
             return True
         if not surely and records.reasons.tells(deed.verb, strictly=True):
@@ -302,7 +311,8 @@ class Judge:
         mine = self._mine(match)
         if any(call.effect.state is state for call in mine):
             return ""
-        if any(self._records.reported.tells(word, strictly=False) for word in named):
+        reported = self._records.reported
+        if any(reported.tells(word, strictly=False) or word in reported.coming for word in named):
             return None
         if not mine:
             waits = state is EffectState.WAITING or match.surely
@@ -330,7 +340,7 @@ _ASKED = frozenset({EffectState.DONE, EffectState.WAITING, EffectState.UNKNOWN})
 _SEVERAL = 3
 """A call with so many arguments may have changed two things at once."""
 _PARTLY = frozenset({"one", "only", "partly", "part", "first", "second", "half"})
-_SWEEPING = frozenset({"all", "both", "every", "they", "everything", "each", "now"})
+_SWEEPING = frozenset({"all", "both", "every", "they", "everything", "each"})
 _WAITING_WORDS = ("wait", "await", "pend", "pending", "queu", "hold", "approv", "review")
 _REFUSED_WORDS = ("refus", "deny", "declin", "reject", "block", "allow", "permit")
 

@@ -206,19 +206,30 @@ class _ClauseReader:
             return
         at = inner.at if words.verbs.is_past(verb) or inner.modes else self._late_participle(start)
         if at is None or at >= len(tokens):
+            if self._has_active_verb(start):  # "the stork flew 9,846 km and reached …"
+                self.carry = _Carry(Doer.OTHER, VerbGroup((), False, (), len(tokens)), tokens[:1])
             return
-        self.carry = None
         subject = () if at == inner.at else tokens[:at]
+        doer = self._bare_doer(subject, at)
+        self.carry = _Carry(doer, VerbGroup((), False, (), at), subject) if doer is Doer.OTHER else None
         unsaid = bool({*tokens} & words.none) or bool({*tokens} & words.negations)
         group = inner._replace(negated=unsaid, at=at)
         stance = stance_of(group, tokens[at], words) if inner.modes else Stance.NOT_DONE if unsaid else Stance.DONE
         form = Form.BARE if self._is_telling(at, subject) else Form.LABEL
-        yield self._make_deed(at, self._bare_doer(subject, at), stance, subject, form)
+        yield self._make_deed(at, doer, stance, subject, form)
+
+    def _has_active_verb(self, start: int) -> bool:
+        """Whether somebody else does something to something: a past form with an object behind it."""
+        tokens, words = self._tokens, self._words
+        return any(
+            words.verbs.is_past(tokens[at]) and (tokens[at + 1] in words.determiners or tokens[at + 1][0].isdigit())
+            for at in range(start + 1, len(tokens) - 1)
+        )
 
     def _is_telling(self, at: int, subject: tuple[str, ...]) -> bool:
         """Whether a bare participle tells something: not "Credited: $3", "planned work", or ", taken on Monday"."""
         words, after = self._words, self._tokens[at + 1 : at + 2]
-        if self._clause.end == ":" or not (self._clause.first or subject or self._clause.lead_word != ","):
+        if self._clause.end == ":" or not (self._clause.first or subject or self._clause.lead_word not in _APPOSED):
             return False
         known = words.prepositions | words.determiners
         return not after or bool(subject) or after[0] in known or words.is_adverb(after[0]) or after[0][0].isdigit()
@@ -256,6 +267,9 @@ class _ClauseReader:
         # "The insurance paid all of it", "they wrote to you": a verb with its subject, not a participle.
         if subject and ({*after[:1]} & self._words.determiners or subject[-1] in _SOMEBODY):
             return Doer.OTHER
+        stems = {self._words.verbs.stem(word) for word in subject}
+        if subject and after and after[0][0].isdigit() and not stems & self._words.verbs.deed_stems:
+            return Doer.OTHER  # "the station recorded 1.87 inches"; "payment sent 3 May" is a participle
         return Doer.OTHER if subject and self._words.verbs.is_plain_past(verb) else self._agent(after)
 
     def _of_group(self, carry: _Carry) -> Iterator[Deed]:
@@ -382,6 +396,7 @@ _GET = frozenset({"gets", "got", "getting"})
 _UNSAID = frozenset({Stance.UNSURE, Stance.COMING, Stance.NOT_DONE, Stance.FAILED})
 _CONFIRMING = frozenset({"confirm", "confirms", "confirming"})
 _SHORT = 4
+_APPOSED = frozenset({",", "(", ")"})
 _SOMEBODY = frozenset({"they", "he", "she", "who", "you"})
 _CAUSING = frozenset({"hav", "get", "had"})
 _COMPARING = frozenset({"as", "than", "though", "although"})

@@ -33,6 +33,8 @@ class Reported:
         """Told not to be so: `refunded: false`, "not shipped"."""
         self.named: set[str] = set()
         """Spoken of in any form: `delivery_date`, "refund"."""
+        self.coming: set[str] = set()
+        """Said to be still to come: "pending", `awaiting_approval`."""
         self._flags: set[str] = set()
         self._statuses: dict[str, set[str]] = {}
         self._texts: list[str] = []
@@ -63,6 +65,7 @@ class Reported:
             said = value[:40].lower() if isinstance(value, str) else parts[-1] if value and parts else ""
             self._statuses.setdefault(key, set()).add(said)
         if self._words.to_come & {*parts}:
+            self.coming |= {self._verbs.stem(part) for part in parts} if value else set()
             return
         empty = value is None or value is False or value in (0, "", "no", "none") or value in ([], {})
         if parts and parts[-1] in self._words.naming:
@@ -82,11 +85,14 @@ class Reported:
         self._left -= len(text)
         is_status = len(parts) <= _LONGEST_STATUS
         unsaid = is_status and bool(self._words.to_come & {*parts})
+        self.coming |= {self._verbs.stem(part) for part in parts if unsaid or part in self._words.to_come}
         for at, part in enumerate(parts):
             stem = self._verbs.stem(part)
             before = parts[max(0, at - _BEFORE) : at]
-            said = (is_status and not unsaid) or (
-                bool(self._words.saying & {*before}) and not self._words.unsaying & {*before}
+            said = (
+                (is_status and not unsaid)
+                or (at == 0 and not unsaid)
+                or (bool(self._words.saying & {*before}) and not self._words.unsaying & {*before})
             )
             if not unsaid:
                 self.named.add(stem)
