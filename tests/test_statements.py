@@ -456,6 +456,8 @@ DISAGREES = [
     ("I will refund it.", Status.DENIED),
     ("It will be refunded.", Status.FAILED),
     ("The manager approved the refund.", Status.PARKED),
+    ("Your order has been refunded pending approval.", Status.PARKED),
+    ("I have refunded it, and it is waiting for approval.", Status.PARKED),
 ]  # fmt: skip
 
 

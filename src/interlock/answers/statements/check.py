@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from interlock.answers.grounding import Source
 from interlock.answers.requirements import CallSeen
 from interlock.answers.statements.agreement import EffectStatement, Judge, Records
-from interlock.answers.statements.deeds import find_deeds
 from interlock.answers.statements.effect_calls import Things, call_of, words_of
 from interlock.answers.statements.effects import EffectState, TurnEffect
 from interlock.answers.statements.languages import foreign_deed
 from interlock.answers.statements.lexicon import Lexicon, lexicon
+from interlock.answers.statements.reading import find_deeds
 from interlock.answers.statements.reports import Reported
 from interlock.answers.statements.rows import Rows
 from interlock.answers.statements.verb_groups import Stance

@@ -50,6 +50,7 @@ class Lexicon:
         self.promise_things = frozenset(table["promises"]["things"])
         requests, stem_of = table["requests"], verbs.stem
         self.requests, self.carriers = self._stems(requests["verbs"]), self._stems(requests["carriers"])
+        self.handing = self.requests | self.carriers | self._stems(requests["handing"])
         self.request_things = frozenset(requests["things"])
         self.inward = frozenset(map(stem_of, requests["inward"]))
         self.approvals = self._stems(table["approvals"]["verbs"])
