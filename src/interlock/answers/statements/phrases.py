@@ -70,6 +70,7 @@ def is_same(deed: Deed, phrase: Deed, words: Lexicon) -> bool:
     """Whether a verb says what a phrase says better: "was refused" is no deed, "was sent for approval" waits."""
     said = phrase.clause[len(phrase.subject) : len(phrase.clause) - len(phrase.after)]
     waits = phrase.stance is Stance.WAITING and deed.stance is Stance.DONE and deed.verb in words.handing
+    waits = waits or (deed.form is Form.STATE and phrase.stance is not Stance.DONE)
     return deed.word in said or waits
 
 
