@@ -219,7 +219,7 @@ async def test_a_turn_that_ended_elsewhere_gives_its_answer_to_whoever_confirms_
         ended = await turn.finish("The crew was told.")
     assert isinstance(ended, TurnResult)
     assert (ended.verified, ran) == (True, ["mail crew"])
-    assert await waiting.confirm() == ["The crew was told."]
+    assert await waiting.confirm() == [f"The crew was told.\n\nDone: notify (record {ended.effects[0].record})."]
     assert ran == ["mail crew"]
     await waiting.runtime.close()
 
@@ -236,7 +236,8 @@ async def test_the_answer_of_anybody_else_does_not_leave_in_an_agents_name(agent
     for turn in (other, "no-such-turn"):
         assert await waiting.confirm(turn) == ["This question cannot be gone on with."]
     assert ran == []
-    assert await waiting.confirm(waiting.ticket.turn) == ["The crew was told."]
+    (said,) = await waiting.confirm(waiting.ticket.turn)
+    assert said.startswith("The crew was told.\n\nDone: notify (record ")
     assert ran == ["mail crew"]
     await waiting.runtime.close()
 

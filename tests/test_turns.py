@@ -310,7 +310,8 @@ async def test_what_a_person_refused_stands_beside_an_answer_that_did_not_need_i
     async with answers.reopen(turn.id, agent=AGENT) as again:
         done = await again.finish("Good morning.")
     assert isinstance(done, TurnResult)
-    assert done.answer == "Good morning.\n\nNote: notify was not done: user:boss denied it: NO, never."
+    said = "Good morning.\n\nNote: notify was not done: user:boss denied it: NO, never."
+    assert done.answer == f"{said}\n\nRefused: notify (record {done.effects[0].record})."
     await runtime.close()
 
 

@@ -13,6 +13,7 @@ from interlock.answers.history import read_history
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import TurnOutcome
 from interlock.answers.result import Action, TurnResult, TurnStatus
+from interlock.answers.statements import with_closing_line
 from interlock.answers.workflows import Workflow
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
@@ -156,4 +157,5 @@ def _apply_decision(
         raise NotAllowed("there is no draft to release: write the answer (--answer), or deny the ticket")
     else:
         status, answer = TurnStatus.RELEASED, draft
+    answer = with_closing_line(answer, before.effects)
     return msgspec.structs.replace(before, status=status, answer=answer, action=Action.NONE, reason=reason)

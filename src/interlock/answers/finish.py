@@ -14,6 +14,8 @@ from interlock.answers.grounding import Grounded, Source, ground_safely
 from interlock.answers.history import History
 from interlock.answers.ladder import Ask, Escalate, Pass, Render, Step, Stop, TurnOutcome, Wait
 from interlock.answers.result import Action, TurnResult, TurnStatus
+from interlock.answers.statements import TurnEffect, with_closing_line
+from interlock.answers.statements.recorded import recorded_effects
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
 from interlock.models import Usage
@@ -53,14 +55,16 @@ async def finish_turn(
 ) -> TurnResult:
     """Write down how the turn ended, open the ticket where a person is needed, and give the result."""
     size = size_of([source.value for source in history.sources])  # they may be written out, in place of a draft
-    result = await leave_loop(size, _result, ending, history, ctx)
+    effects = await recorded_effects(ctx, history)
+    result = _close(await leave_loop(size, _result, ending, history, ctx), effects)
     asks: tuple[AskPerson, ...] = ()
     opened = ""
     # Before the record: the answer names the ticket, and both land in one commit.
     if result.action is Action.HUMAN_REVIEW and ending.agent.enforcement == "enforce":
         ticket = stamp(_ticket(writer, ctx, ending, result.reason), await writer.store_time_us())
         asks = (AskPerson(ticket),)
-        result = msgspec.structs.replace(result, ticket=ticket.id, answer=_escalation(ending, history, ticket.id))
+        held = msgspec.structs.replace(result, ticket=ticket.id, answer=_escalation(ending, history, ticket.id))
+        result = _close(held, effects)
         opened = ticket_digest(ticket, partial(store_digest, writer.store))
     payload = {"draft": ending.draft, "result": msgspec.to_builtins(result)}
     try:
@@ -68,9 +72,14 @@ async def finish_turn(
         await log.append(event, payload, *asks)
     except NotAllowed as refused:  # the same draft is waiting already
         answer = _escalation(ending, history, refused.instead)
-        result = msgspec.structs.replace(result, ticket=refused.instead, answer=answer)
+        result = _close(msgspec.structs.replace(result, ticket=refused.instead, answer=answer), effects)
         await log.append(_event(ending, result), {**payload, "result": msgspec.to_builtins(result)})
     return result
+
+
+def _close(result: TurnResult, effects: tuple[TurnEffect, ...]) -> TurnResult:
+    """The result with what was done, waits or was refused, as values and as the last line of the answer."""
+    return msgspec.structs.replace(result, effects=effects, answer=with_closing_line(result.answer, effects))
 
 
 def _event(ending: TurnEnd, result: TurnResult) -> Finished:

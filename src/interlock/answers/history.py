@@ -51,6 +51,8 @@ class History(Value, frozen=True):
     corrected: bool = False
     forced: tuple[str, ...] = ()
     children: tuple[str, ...] = ()
+    below: tuple[CallSeen, ...] = ()
+    """The calls of the turns that it delegated to."""
     planned: bool = False
     """The model has written the plan that its workflow wants."""
     offered: tuple[str, ...] | None = None
@@ -105,16 +107,19 @@ class Histories:
         history = fold.history(evidence=evidence)
         sources, named, notes = list(history.sources), list(history.data_sources), list(history.notes)
         confidences = [] if history.confidence is None else [history.confidence]
+        below: list[CallSeen] = []
         for child in history.children if depth else ():
             inner = await self._read(child, evidence, depth - 1)
             # Children first, so that a figure is traced to where it was computed before who passed it on.
             sources = [*inner.sources, *sources]
             named += inner.data_sources
             notes += inner.notes
+            below += (*inner.calls, *inner.below)
             confidences += [] if inner.confidence is None else [inner.confidence]
         return replace(
             history,
             sources=tuple(sources),
+            below=tuple(below),
             confidence=min(confidences, default=None),  # an answer is as sure as the least sure result
             data_sources=tuple(dict.fromkeys(named)),
             notes=tuple(dict.fromkeys(notes)),

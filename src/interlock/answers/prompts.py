@@ -39,6 +39,11 @@ def retry_prompt(step: Retry | Force) -> str:
             f"Your answer says {_list(step.unsupported)}, which no tool returned. Say only figures, dates, names and"
             " citations that stand in the results; where you compute one, write the sum out (12 + 30 = 42)."
         )
+    if step.disagreements:
+        parts.append(
+            f"Your answer says {name_some([shorten(text, 400) for text in step.disagreements], 4)}. Say of what was"
+            " done, is planned, waits or was refused only what the results of the calls say."
+        )
     if step.unchecked:
         parts.append(f"Your answer cannot be checked as a whole: {step.unchecked}. Write a shorter one.")
     if step.irrelevant:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from interlock.answers.grounding import Support
 from interlock.answers.ladder import TurnOutcome
+from interlock.answers.statements import TurnEffect
 from interlock.models import Usage
 from interlock.values import Value
 
@@ -57,6 +58,8 @@ class TurnResult(Value, frozen=True):
     answer: str
     claims: tuple[Support, ...] = ()
     """The figures of the answer, each with the record and path that supports it."""
+    effects: tuple[TurnEffect, ...] = ()
+    """The calls that change the world, and how each stands; the last line of the answer says it in words."""
     attempts: int = 1
     tools: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()

@@ -344,10 +344,9 @@ class Turn:
     async def _state(self, history: History, draft: str, model: ModelState) -> tuple[TurnState, Grounded]:
         lacking = missing_of(self.requirement, history)
         child = await unmet_child(self._histories, history)
-        sources, question = (*history.sources, *self._given), self.asked.question
-        found = await check_draft(draft, self.agent, history, sources, self._ctx.limits, question=question)
-        grounded = found.grounded
-        required = bool(leaves(self.requirement))
+        sources = (*history.sources, *self._given)
+        found = await check_draft(draft, self.agent, history, sources, self._ctx, question=self.asked.question)
+        grounded, required = found.grounded, bool(leaves(self.requirement))
         parked = await pending_ticket(self._ctx, history, self.set_aside)
         forced = history.forced
         if child is not None and lacking.what is None:  # its own needs come first
@@ -370,6 +369,7 @@ class Turn:
             has_results=bool(history.sources),
             unsupported=tuple(claim.text for claim in grounded.unsupported),
             unchecked=grounded.unchecked,
+            disagreements=found.disagreements,
             irrelevant=required and found.irrelevant,
             retries=history.retries,
             max_retries=self.agent.max_retries,
@@ -390,7 +390,7 @@ class Turn:
             Retried(
                 called=called,
                 missing=tool_names(step.missing),
-                unsupported=len(step.unsupported) + bool(step.unchecked),
+                unsupported=len(step.unsupported) + bool(step.unchecked) + len(step.disagreements),
                 usage=self._usage,
                 model_calls=self.replies,
             )
