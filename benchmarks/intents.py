@@ -47,13 +47,6 @@ def _of_ranger(*, keywords: bool) -> dict[str, list[Intent]]:
     return found
 
 
-def _chat_of_ranger() -> tuple[str, ...]:
-    """Its own examples of small talk, as its agents have them."""
-    from interlock_ranger.agents import load_chat
-
-    return load_chat()
-
-
 def questions(domain: str) -> list[dict[str, Any]]:
     """The held-out questions of a domain."""
     text = (DATA / f"{domain}-test.jsonl").read_text(encoding="utf-8")
@@ -62,9 +55,8 @@ def questions(domain: str) -> list[dict[str, Any]]:
 
 def measure(domain: str, way: str) -> Counter[str]:
     """Counts: questions that need a tool, those seen as such, those sorted right; chat, and false alarms on it."""
-    chat = _chat_of_ranger() if domain == "ranger" else ()
     sorters = {
-        agent: Classifier(intents, chat=chat, semantic=way != "keywords")
+        agent: Classifier(intents, semantic=way != "keywords")
         for agent, intents in agents(domain, keywords=way != "semantic").items()
     }
     counts: Counter[str] = Counter()

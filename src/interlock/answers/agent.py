@@ -27,7 +27,7 @@ class Agent(Value, frozen=True):
     rules: tuple[str, ...] = ()
     """Rules of its own, beside those that hold for every agent."""
     chat: tuple[str, ...] = ()
-    """More examples of conversation that needs no tool."""
+    """More phrases of conversation, each as a whole: those of another language, say. They are not learned from."""
     max_retries: int = 2
     deadline_s: float = 30.0
     enforcement: str = "enforce"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from interlock.answers import prompts
-from interlock.answers.asked import Asked
+from interlock.answers.asked import Asked, Carried
 from interlock.answers.events import ENDS, Finished, Opened, Reviewed, TurnLog, event_of
 from interlock.answers.finish import ANSWER
 from interlock.answers.grounding import Source
@@ -74,6 +74,8 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
         on_behalf_of=opened.on_behalf_of,
         root_turn=opened.root_turn,
         before=history,
+        user_words=payload.get("user_words"),
+        carried=None if opened.carried_from is None else Carried(opened.carried_from, opened.carried),
     )
 
 

@@ -12,6 +12,7 @@ import msgspec
 from interlock.answers.agent import Agent, require_agent
 from interlock.answers.answer_review import decide_answer, fetch_result, reopen_turn
 from interlock.answers.asked import Asked, refuse_long_question
+from interlock.answers.entities import Entities, bind
 from interlock.answers.grounding import Source
 from interlock.answers.intents import Classified, Classifier
 from interlock.answers.requirements import Requirement, leaves, need
@@ -94,7 +95,7 @@ class Answers:
             classified = self.classify(agent, question)
         else:
             requirement = need(requires) if isinstance(requires, str) else requires
-            classified = Classified(requirement, by="caller", score=1.0)
+            classified = Classified(self._bind(agent, requirement, question), by="caller", score=1.0)
         asked = Asked(
             id=self.runtime.context.ids.new(),
             question=question,
@@ -149,8 +150,23 @@ class Answers:
         return await decide_answer(await operations.decider(ticket, by, token), ticket, state, reason, text)
 
     def classify(self, agent: Agent, question: str) -> Classified:
-        """Which of an agent's intents a question has, and so what its answer needs."""
-        return self._classifier(agent).classify(question)
+        """Which of an agent's intents a question has, and so what its answer needs, and about what."""
+        classifier = self._classifier(agent)
+        found = classifier.classify(question)
+        # Somebody on file may be called as others are greeted.
+        if found.chat and any(self._entities(question).known_to(tool) for tool in agent.tools):
+            found = classifier.unsure()
+        return msgspec.structs.replace(found, requirement=self._bind(agent, found.requirement, question))
+
+    def _bind(self, agent: Agent, requirement: Requirement, question: str) -> Requirement:
+        if not leaves(requirement):
+            return requirement
+        bindings = self.runtime.context.bindings
+        tools = {name: binding.tool for name, binding in bindings.items()}
+        return bind(requirement, self._entities(question), tools, agent.tools)
+
+    def _entities(self, question: str) -> Entities:
+        return Entities(question, [binding.tool for binding in self.runtime.context.bindings.values()])
 
     def _classifier(self, agent: Agent) -> Classifier:
         require_agent(agent)

@@ -47,6 +47,8 @@ class History(Value, frozen=True):
     opened: Opened | None = None
     finished: Finished | None = None
     calls: tuple[CallSeen, ...] = ()
+    inner: tuple[CallSeen, ...] = ()
+    """Calls of the turns that it delegated to, each by the agent of its turn."""
     retries: int = 0
     corrected: bool = False
     forced: tuple[str, ...] = ()
@@ -64,6 +66,11 @@ class History(Value, frozen=True):
     """What was noted while it was worked on, to be said with the answer."""
     notes: tuple[str, ...] = ()
     """What an answer must say whatever the model writes: changes that were only planned, nothing on file."""
+
+    @property
+    def own(self) -> tuple[CallSeen, ...]:
+        """Calls of the turn's own agent: what somebody else calls in its name meets none of its requirements."""
+        return tuple(call for call in self.calls if self.opened is None or call.actor == self.opened.agent)
 
     @property
     def records(self) -> tuple[int, ...]:
@@ -104,16 +111,19 @@ class Histories:
             await fold.catch_up(evidence=evidence)
         history = fold.history(evidence=evidence)
         sources, named, notes = list(history.sources), list(history.data_sources), list(history.notes)
+        below: list[CallSeen] = []
         confidences = [] if history.confidence is None else [history.confidence]
         for child in history.children if depth else ():
             inner = await self._read(child, evidence, depth - 1)
             # Children first, so that a figure is traced to where it was computed before who passed it on.
             sources = [*inner.sources, *sources]
             named += inner.data_sources
+            below += (*inner.own, *inner.inner)
             notes += inner.notes
             confidences += [] if inner.confidence is None else [inner.confidence]
         return replace(
             history,
+            inner=tuple(below),
             sources=tuple(sources),
             confidence=min(confidences, default=None),  # an answer is as sure as the least sure result
             data_sources=tuple(dict.fromkeys(named)),
@@ -232,6 +242,7 @@ async def _see_call(store: Store, record: Stored, content: Content) -> CallSeen:
         record=record.id,
         tool=record.tool,
         status=Status(record.status),
+        actor=record.actor,
         arguments=arguments,
         mode=content.mode,
         reason=None if problem is None else problem.reason,
@@ -347,13 +358,14 @@ class Missing(Value, frozen=True):
 
 def missing_of(requirement: Requirement, history: History) -> Missing:
     """What is missing; why it cannot be had, why it brought nothing, what has to be asked first."""
-    missing = find_unmet(requirement, history.calls)
+    calls = sorted((*history.own, *history.inner), key=lambda call: call.record)
+    missing = find_unmet(requirement, calls)
     if missing is None:
         return Missing()
     wanted = {leaf.tool for leaf in next_needs(missing)}
-    mine = [call for call in history.calls if call.tool in wanted]
+    mine = [call for call in calls if call.tool in wanted]
     failed = empty = question = refused = ""
-    if is_hopeless(missing, history.calls):
+    if is_hopeless(missing, calls):
         denied = [call for call in mine if call.refused]
         refused = f"{denied[-1].tool} was not done: {denied[-1].message}" if denied else ""
         ended = [call for call in mine if call.ran and call.status in (Status.FAILED, Status.UNKNOWN)]
