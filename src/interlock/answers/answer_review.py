@@ -12,6 +12,7 @@ from interlock.answers.grounding import Source
 from interlock.answers.history import read_history
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import TurnOutcome
+from interlock.answers.requirements import leaves
 from interlock.answers.result import Action, TurnResult, TurnStatus
 from interlock.answers.workflows import Workflow
 from interlock.engine import EngineContext
@@ -75,7 +76,7 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
         root_turn=opened.root_turn,
         before=history,
         user_words=payload.get("user_words"),
-        carried=None if opened.carried_from is None else Carried(opened.carried_from, opened.carried),
+        carried=Carried(opened.carried_from, opened.carried) if opened.carried_from or leaves(opened.carried) else None,
     )
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from interlock.answers.agent import Agent, require_agent
 from interlock.answers.answer_review import decide_answer, fetch_result, reopen_turn
-from interlock.answers.asked import Asked, refuse_long_question
+from interlock.answers.asked import Asked, Carried, refuse_long_question
 from interlock.answers.entities import Entities, bind
 from interlock.answers.grounding import Source
 from interlock.answers.intents import Classified, Classifier
@@ -41,6 +41,8 @@ class TurnDetails(TypedDict, total=False):
     mode: Mode | str
     workflow: Workflow
     """A way of working: budgets, phases with their tools, when to stop."""
+    carried: Carried
+    """What another agent had to call for this question, where it was handed over."""
     given: Sequence[Source | int]
     """Earlier records (their numbers) and chunks of text that the answer may rest on."""
 
@@ -107,6 +109,7 @@ class Answers:
             mode=None if mode is None else parse_mode(mode),
             given=tuple(details.get("given", ())),
             workflow=details.get("workflow") or agent.workflow,
+            carried=details.get("carried"),
         )
         return self._turn(agent, asked)
 
@@ -195,5 +198,7 @@ def _refuse_odd_details(details: TurnDetails) -> None:
         require_kind("requires=", details["requires"], Requirement | str, meant)
     if details.get("workflow") is not None:
         require_kind("workflow=", details["workflow"], Workflow, "an interlock.answers.workflows.Workflow")
+    if details.get("carried") is not None:
+        require_kind("carried=", details["carried"], Carried, "an interlock.answers.asked.Carried")
     if "given" in details:
         require_all("given=", details["given"], Source | int, "numbers of records and sources")

@@ -66,8 +66,8 @@ class ModelState(Value, frozen=True):
 class Carried(Value, frozen=True):
     """What the answer to a question needs that another agent was asked first and has handed over."""
 
-    turn: str
-    """That agent's turn."""
+    turn: str | None
+    """That agent's turn; None if it has none, as the question went past it."""
     requirement: Requirement
 
 

@@ -27,12 +27,12 @@ class UnmetChild(Value, frozen=True):
     ticket: str | None = None
 
 
-async def missing_above(histories: Histories, carried: Carried, agent: str) -> Missing:
+async def missing_above(histories: Histories, carried: Carried, turn: str, agent: str) -> Missing:
     """What is missing of the requirement of a question that was handed over, by all that was called for it.
 
     That this agent was to be asked is met by its answering: its own needs are met when this is looked at.
     """
-    above = await histories.read(carried.turn, evidence=False)
+    above = await histories.read(carried.turn or turn, evidence=False)
     last = max((call.record for call in (*above.calls, *above.inner)), default=0)
     answers = CallSeen(record=last + 1, tool=agent, status=Status.OK)
     return missing_of(carried.requirement, replace(above, inner=(*above.inner, answers)))

@@ -41,7 +41,7 @@ class Opened(Value, frozen=True, tag_field="event", tag="opened"):
     carried: Need | AllOf | AnyOf = NOTHING
     """What the agent that handed the question over had to call for it."""
     carried_from: str | None = None
-    """The turn in which the question was asked, if it was handed over."""
+    """That agent's turn."""
 
 
 class Reopened(Value, frozen=True, tag_field="event", tag="reopened"):

@@ -321,6 +321,15 @@ async def outermost(store: Store, parent: str | None) -> str | None:
     return parent
 
 
+async def words_of_user(store: Store, turn: str) -> str:
+    """What the user said in the turn in which a delegation began; nothing, if that is not kept any more."""
+    async for record in store.records(Query(turn=turn)):
+        if isinstance(event_of(record), Opened):
+            payload = await payload_of(store, record.id, record.content())
+            return str(payload.get("user_words") or payload.get("question", ""))
+    return ""
+
+
 async def given_sources(store: Store, given: Sequence[Source | int]) -> tuple[Source, ...]:
     """Evidence that was handed in: chunks as they are, records by their numbers."""
     found = []

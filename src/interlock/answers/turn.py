@@ -25,7 +25,7 @@ from interlock.answers.events import (
 )
 from interlock.answers.finish import TurnEnd, finish_turn
 from interlock.answers.grounding import Grounded, Source
-from interlock.answers.history import Histories, History, Missing, given_sources, missing_of, outermost
+from interlock.answers.history import Histories, History, Missing, given_sources, missing_of, outermost, words_of_user
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import Ask, Force, Retry, Step, TurnState, next_step
 from interlock.answers.parked import pending_ticket, resume_approved, with_denials
@@ -114,6 +114,9 @@ class Turn:
         started, asked = self._ctx.clock.monotonic(), self.asked
         self._given = await given_sources(self._ctx.store, asked.given)
         self._root_turn = asked.root_turn or await outermost(self._ctx.store, asked.parent)
+        if asked.parent is not None and asked.user_words is None:
+            asked = msgspec.structs.replace(asked, user_words=await words_of_user(self._ctx.store, asked.parent))
+            self.asked = asked
         if asked.before is not None:
             await self._log.append(Reopened(agent=self.agent.name))
         else:
@@ -370,7 +373,7 @@ class Turn:
         lacking, carried = missing_of(self.requirement, history), self.asked.carried
         if lacking.what is not None or carried is None:
             return lacking
-        return await missing_above(self._histories, carried, self.agent.name)
+        return await missing_above(self._histories, carried, self.id, self.agent.name)
 
     def _count_overhead(self, started: float) -> None:
         self._overhead_s += self._ctx.clock.monotonic() - started

@@ -77,7 +77,8 @@ def register(commands: Any, common: Any) -> None:
     document_exits(
         parser,
         done="there is an answer, a question back, or a call that waits for a person",
-        wrong="there is no answer: it was escalated, blocked or too late, a tool or the model failed; or the policy cannot be used",
+        wrong="there is no answer: it was escalated, blocked or too late, a tool or the model failed; or the policy"
+        " cannot be used",
     )
     parser.set_defaults(run=run)
 
