@@ -18,7 +18,7 @@ from itertools import product
 from typing import Any
 
 from interlock.errors import ConfigError
-from interlock.values import Value
+from interlock.values import Value, shorten
 
 _MOST_CHARS = 300
 _MOST_WORDS = 60
@@ -84,7 +84,7 @@ class Phrases:
             words = talk_words(phrase)
             # An empty one would stand anywhere, so that whatever may follow a phrase could stand alone.
             if not words or _ASKS in words:
-                raise ConfigError(f"{phrase!r} is no phrase of conversation: it is made of words alone")
+                raise ConfigError(f"{shorten(phrase)!r} is no phrase of conversation: it is made of words alone")
             node = self._root
             for word in words:
                 self._alike[_squeeze(word)].add(word)
@@ -195,4 +195,9 @@ def _expand(text: str) -> Iterator[str]:
     """A phrase in each of its wordings."""
     parts = [part.split("|") if n % 2 else [part] for n, part in enumerate(_EITHER.split(text))]
     for chosen in product(*parts):
-        yield "".join(chosen)
+        phrase = "".join(chosen)
+        if "(" in phrase or ")" in phrase:
+            raise ConfigError(
+                f"{shorten(text)!r} is no phrase of conversation: of its brackets one is open or within another"
+            )
+        yield phrase

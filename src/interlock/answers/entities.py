@@ -178,7 +178,7 @@ class Entities:
             start = end
 
     def _is_meant(self, start: int, end: int, named: set[int]) -> bool:
-        """Whether a run of capitalised words is a name of something on file; one ordinary word must fit it alone."""
+        """Whether a run of capitalised words is a name of something on file."""
         words = self._tokens[start:end]
         denied = any(token.word in _NOT for token in self._tokens[max(0, start - _REACH) : start])
         if denied or not named.isdisjoint(range(start, end)) or all(len(token.word) < _SHORT for token in words):
@@ -186,7 +186,14 @@ class Entities:
         found = [values for one in self._arguments if (values := self._fits(one, self._text(start, end)))]
         if len(words) > 1 or words[0].telling:
             return bool(found)
-        return bool(found) and not words[0].first and all(len(values) == 1 for values in found)
+        # An ordinary word is the beginning of a name, if of several: "the Lake" is none of the lakes.
+        alone = all(len(values) == 1 for values in found) or self._heads(words[0].word)
+        return bool(found) and not words[0].first and alone
+
+    def _heads(self, word: str) -> bool:
+        """Whether the names on file that have a word all begin with it."""
+        having = [name for one in self._arguments for name in one.exact if word in name.split()]
+        return all(name.split()[0] == word for name in having)
 
     def _text(self, start: int, end: int) -> str:
         return " ".join(token.text for token in self._tokens[start:end])
@@ -271,4 +278,5 @@ def _split(question: str) -> tuple[_Token, ...]:
 
 def _is_titled(tokens: Sequence[_Token]) -> bool:
     """Whether nearly every word is capitalised: then capitals tell nothing about names."""
-    return len(tokens) >= _ENOUGH_WORDS and sum(token.capital for token in tokens) >= _NEARLY_ALL * len(tokens)
+    later = [token for token in tokens if not token.first]
+    return len(later) >= _ENOUGH_WORDS and sum(token.capital for token in later) >= _NEARLY_ALL * len(later)

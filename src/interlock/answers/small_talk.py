@@ -14,6 +14,7 @@ from importlib.resources import files
 from interlock.answers.agent import Agent
 from interlock.answers.conversation import TalkKind, phrases, read_table, talk_words
 from interlock.answers.entities import Entities
+from interlock.answers.intents.keywords import hits, split_words
 from interlock.tools import Tool, normalize
 from interlock.values import Json
 
@@ -57,26 +58,27 @@ def says_nothing(agent: Agent, tools: Sequence[Tool], draft: str) -> bool:
     if not words:
         return False
     said = {word for word in words if word.isalpha()}
-    harmless = said <= _read_words()["words"] or phrases(agent.chat).recognise(draft) is not None
-    if not harmless or said & _words_of_field(agent, tools):
+    harmless = said <= _harmless_words() or phrases(agent.chat).recognise(draft) is not None
+    keywords = [keyword for intent in agent.intents for keyword in intent.keywords]
+    if not harmless or said & _words_of_field(agent, tools) or hits(keywords, split_words(draft)):
         return False
     entities = Entities(draft, tools)
     return not any(entities.known_to(tool.name) for tool in tools)
 
 
 @cache
-def _read_words() -> dict[str, frozenset[str]]:
+def _harmless_words() -> frozenset[str]:
     text = (files("interlock.answers") / "tables" / "small_talk.toml").read_text(encoding="utf-8")
-    return {name: frozenset(words) for name, words in tomllib.loads(text).items()}
+    return frozenset(tomllib.loads(text)["words"])
 
 
 def _words_of_field(agent: Agent, tools: Sequence[Tool]) -> frozenset[str]:
-    """The words of keywords, and those of the names of intents, tools and fields that are no small talk."""
-    keywords = {word for intent in agent.intents for keyword in intent.keywords for word in normalize(keyword).split()}
+    """Keywords of one word, and the words of longer ones and of all names that no small talk is made of."""
+    keywords = [normalize(keyword) for intent in agent.intents for keyword in intent.keywords]
     names = [*(intent.name for intent in agent.intents), *(tool.name for tool in tools)]
     names += [name for tool in tools for schema in (tool.input.schema, tool.output.schema) for name in _fields(schema)]
-    others = {word for name in names for word in normalize(name).split()}
-    return frozenset(keywords - _read_words()["grammar"]) | (others - _read_words()["words"])
+    parts = {word for name in (*keywords, *map(normalize, names)) for word in name.split()}
+    return frozenset(keywords) | (parts - _harmless_words())
 
 
 def _fields(schema: Json) -> Iterable[str]:
