@@ -182,3 +182,39 @@ async def test_a_live_run_is_refused_in_a_sentence() -> None:
     with pytest.raises(Exception, match="run_live is refused"):
         await anext(events)
     await runtime.close()
+
+
+def call(tool: str, **arguments: Any) -> Line:
+    return (tool, arguments)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "place", "said", "status"),
+    [
+        ("What is the damage on Waldo Lake?", "Waldo Lake", ANSWER, TurnStatus.VERIFIED),
+        ("damage on Waldo Lake, where 4,200 acres burned?", "Waldo Lake", "Class 3 of 4,200 acres.", None),
+        ("What is the damage on Bobby Lake?", "Bobby Lake", "It is class 3 with 41.5 trees.", None),
+    ],
+)
+async def test_what_a_model_puts_into_a_request_is_neither_a_finding_nor_the_question(
+    request_text: str, place: str, said: str, status: TurnStatus | None
+) -> None:
+    """Delegation launders nothing: neither an invented figure, nor another place than the user asked about."""
+    contracts = tools()
+    below = Agent(name="surveyor", tools=("classify_damage",), intents=(DAMAGE,), semantic=False, max_retries=0)
+    routes = (Intent(name="ask", requires="surveyor", keywords=("damage",)),)
+    above = Agent(name="boss", tools=("surveyor", "transfer_to_agent"), intents=routes, semantic=False, max_retries=0)
+    sub = LlmAgent(
+        name="surveyor", description="Knows.", mode="single_turn", tools=[AdkTool(contracts[0])],
+        model=Lines(call("classify_damage", trail_id=place), said),
+    )  # fmt: skip
+    boss = LlmAgent(name="boss", sub_agents=[sub], model=Lines(call("surveyor", request=request_text), said))
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[*contracts, *delegations(boss)])
+    plugin = InterlockPlugin(runtime, {"boss": above, "surveyor": below})
+    result = await InterlockRunner(App(name="launders", root_agent=boss, plugins=[plugin])).ask(QUESTION)
+    if status is not None:
+        assert result.status is status
+    else:
+        assert result.status is not TurnStatus.VERIFIED
+        assert "4,200" not in result.answer
+    await runtime.close()

@@ -25,7 +25,13 @@ OPEN = 'version = 1\nmode = "apply"\n[review]\nvouched = ["user"]\n[[rule]]\nid 
 TRAILS = {"waldo-lake-3536": "Waldo Lake", "waldo-mtn-3540": "Waldo Mountain", "bobby-lake-3526": "Bobby Lake"}
 QUESTION = "What is the damage on Waldo Lake?"
 ANSWER = "Waldo Lake is class 3 with 41.5 downed trees per mile."
-SCRIPT = Script("classify_damage", {"trail_id": "Waldo Lake"}, ANSWER, other="list_trails")
+SCRIPT = Script(
+    "classify_damage",
+    {"trail_id": "Waldo Lake"},
+    ANSWER,
+    other="list_trails",
+    elsewhere={"trail_id": "Bobby Lake"},
+)
 
 
 def tools(ran: list[str] | None = None) -> list[Any]:
@@ -86,6 +92,12 @@ EXPECTED = {
     "loops": ("PASSED", "rendered"),
     "claims success": ("ESCALATED", "escalated"),
     "hallucinates": ("RETRY_SUCCEEDED", "rendered"),
+    "asks elsewhere": ("ESCALATED", "escalated"),
+    "claims effects": ("RETRY_SUCCEEDED", "rendered"),
+    "swaps figures": ("RETRY_SUCCEEDED", "rendered"),
+    "other scripts": ("RETRY_SUCCEEDED", "rendered"),
+    "figures in words": ("RETRY_SUCCEEDED", "rendered"),
+    "markup in figures": ("RETRY_SUCCEEDED", "rendered"),
     "floods": ("PASSED", "verified"),
     "malformed": ("ESCALATED", "escalated"),
     "refuses": ("BLOCKED", "blocked"),
@@ -96,7 +108,19 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("name", BEHAVIOURS)
+NOT_YET = {
+    "claims effects": "statements about what was done are not held against the calls",
+    "swaps figures": "a figure that stands in a result supports it anywhere, whichever field it is of",
+    "figures in words": "numbers in words are read in English alone",
+}
+"""What still leaves, and why."""
+EVERY = [
+    pytest.param(name, marks=pytest.mark.xfail(reason=NOT_YET[name], strict=True)) if name in NOT_YET else name
+    for name in BEHAVIOURS
+]
+
+
+@pytest.mark.parametrize("name", EVERY)
 async def test_whatever_the_model_does(name: str) -> None:
     runtime, model = opened(), make_scripted(name, SCRIPT)
     agent = AGENT if name != "hangs" else Agent(**{**as_kwargs(AGENT), "deadline_s": 0.2})
