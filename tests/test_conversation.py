@@ -253,7 +253,8 @@ async def test_a_call_does_not_make_conversation_verified() -> None:
 async def test_where_nothing_is_required_only_what_rests_on_results_is_verified() -> None:
     """An agent without intents, and a caller who says that nothing is needed."""
     bare = msgspec.structs.replace(TRAILS, intents=())
-    for agent, details in ((bare, {}), (TRAILS, {"requires": all_of()})):
+    cases: list[tuple[Agent, dict[str, Any]]] = [(bare, {}), (TRAILS, {"requires": all_of()})]
+    for agent, details in cases:
         result = await ask("Is it safe up there?", Says("Yes, perfectly safe."), agent, **details)
         assert (result.status, result.verified) == (TurnStatus.CONVERSATION, False)
         assert "safe" not in result.answer

@@ -130,7 +130,7 @@ class Entities:
                     taken = end - 1
                     named.update(range(start, end))
                     break
-        yield from self._capitalised(named)
+        yield from self._capitalised_names(named)
 
     def _is_name(self, start: int, end: int, taken: int) -> bool:
         """Whether these words are the name of something, all of it, and meant as such."""
@@ -162,7 +162,7 @@ class Entities:
         beside = [token for token in (before, after) if token is not None and not token.first]
         return any(one.capital and one.text[1:].islower() and one.word not in self._kinds for one in beside)
 
-    def _capitalised(self, named: set[int]) -> Iterator[str]:
+    def _capitalised_names(self, named: set[int]) -> Iterator[str]:
         """Runs of capitalised words that a call would take for something, but for those that are named already."""
         start, count = 0, 0
         while start < len(self._tokens) and count < _MOST_RUNS:

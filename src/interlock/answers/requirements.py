@@ -159,7 +159,7 @@ def _progress(leaf: Need, calls: Sequence[CallSeen], after: int) -> tuple[int | 
     """The place after which a leaf was met, None if it is not; and what it has still to be called about."""
     made, left = False, leaf.about
     for place, call in enumerate(calls):
-        if place < after or not _succeeded(call, leaf):
+        if place < after or not _has_succeeded(call, leaf):
             continue
         made = made or satisfies(call, leaf)
         left = tuple(entity for entity in left if not _covers(call, entity, leaf))
@@ -183,13 +183,13 @@ def is_about(call: CallSeen, entity: NamedEntity) -> bool:
 
 def satisfies(call: CallSeen, leaf: Need) -> bool:
     """Whether one call is what one leaf asks for; of several things that it has to be about, one."""
-    if call.tool != leaf.tool or not _succeeded(call, leaf) or not _fits(call, leaf):
+    if call.tool != leaf.tool or not _has_succeeded(call, leaf) or not _fits(call, leaf):
         return False
     own = [entity for entity in leaf.about if not entity.elsewhere]
     return not own or any(is_about(call, entity) for entity in own)
 
 
-def _succeeded(call: CallSeen, leaf: Need) -> bool:
+def _has_succeeded(call: CallSeen, leaf: Need) -> bool:
     # In a dry run a plan is all that there can be; nowhere else does it stand for the call.
     planned = call.status is Status.PLANNED and call.mode is Mode.DRY_RUN
     return call.status is Status.OK or planned or (leaf.no_data and call.status is Status.NO_DATA)

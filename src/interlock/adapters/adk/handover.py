@@ -18,7 +18,7 @@ from interlock.answers.history import read_history
 from interlock.errors import ConfigError
 
 
-class Delegation(msgspec.Struct, frozen=True):
+class SubagentCall(msgspec.Struct, frozen=True):
     """A call of one agent by another."""
 
     parent: str | None = None
@@ -28,7 +28,7 @@ class Delegation(msgspec.Struct, frozen=True):
     """Who is called; whoever works below it was handed the question over."""
 
 
-NOBODY = Delegation()
+NOBODY = SubagentCall()
 """Where no agent was called by another."""
 
 
@@ -42,7 +42,7 @@ class Handover(msgspec.Struct, frozen=True):
     """The turn with which the invocation began."""
 
     @classmethod
-    def to(cls, agent: BaseAgent, known: Mapping[str, Agent], delegated: Delegation, first: str | None) -> Handover:
+    def to(cls, agent: BaseAgent, known: Mapping[str, Agent], delegated: SubagentCall, first: str | None) -> Handover:
         """What came to this agent: by a call, which its caller answers for, or by a handover."""
         if delegated.agent == agent.name:
             return cls(None, delegated.parent, None)

@@ -23,7 +23,7 @@ from interlock.adapters.adk.contents import (
     text_content,
     text_of,
 )
-from interlock.adapters.adk.handover import NOBODY, Delegation, Handover, refuse_live
+from interlock.adapters.adk.handover import NOBODY, SubagentCall, Handover, refuse_live
 from interlock.adapters.adk.llm import FINAL, MODEL_FAILED, QUESTION, TURN
 from interlock.adapters.adk.session import (
     answer_instead,
@@ -44,7 +44,7 @@ from interlock.values import Outcome, Status
 
 AGAIN = "interlock_again"
 """A call that the plugin puts in place of a draft that cannot leave; its result tells the model what is missing."""
-_DELEGATED: ContextVar[Delegation] = ContextVar("interlock_adk_delegated", default=NOBODY)
+_DELEGATED: ContextVar[SubagentCall] = ContextVar("interlock_adk_delegated", default=NOBODY)
 """The turn that delegates, what it asks, and whom."""
 _LONGEST_ID = 200  # an id of the model's own, which stands in a column of the ledger
 _WITHHELD = "(withheld: this text did not come through the turn's check)"
@@ -280,7 +280,7 @@ class InterlockPlugin(BasePlugin):
         inner = getattr(tool, "agent", None)
         running = Running(tool, tool_context)
         request = "" if inner is None else str(tool_args.get("request", "")) or ascii_json(tool_args)
-        delegated = _DELEGATED.set(Delegation(parent, request, getattr(inner, "name", "")))
+        delegated = _DELEGATED.set(SubagentCall(parent, request, getattr(inner, "name", "")))
         # By task, not by call id: two calls of one reply may share an id, and must not share a body.
         marked = RUNNING.set(running)
         try:
