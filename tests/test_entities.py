@@ -165,7 +165,8 @@ def test_every_thing_that_is_named_needs_a_call() -> None:
     assert met_at(BOTH, [seen("a"), seen("b", tool="other")]) is None
     near = CallSeen(record=2, tool="look", status=Status.OK, arguments={"near": "b"})
     assert met_at(BOTH, [near, seen("a")]) == 2
-    for odd in (None, [], "text", {"place": None}, {"place": {"a": "a"}}, {"other": "a"}):
+    odd_ones: list[Any] = [None, [], "text", {"place": None}, {"place": {"a": "a"}}, {"other": "a"}]
+    for odd in odd_ones:
         call = CallSeen(record=1, tool="look", status=Status.OK, arguments=odd)
         assert find_unmet(BOTH, [call]) == BOTH
 

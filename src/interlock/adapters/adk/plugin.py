@@ -23,7 +23,7 @@ from interlock.adapters.adk.contents import (
     text_content,
     text_of,
 )
-from interlock.adapters.adk.handover import NOBODY, SubagentCall, Handover, refuse_live
+from interlock.adapters.adk.handover import NOBODY, Handover, SubagentCall, refuse_live
 from interlock.adapters.adk.llm import FINAL, MODEL_FAILED, QUESTION, TURN
 from interlock.adapters.adk.session import (
     answer_instead,
