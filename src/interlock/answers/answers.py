@@ -12,7 +12,7 @@ import msgspec
 from interlock.answers.agent import Agent, require_agent
 from interlock.answers.answer_review import decide_answer, fetch_result, reopen_turn
 from interlock.answers.asked import Asked, Carried, refuse_long_question
-from interlock.answers.entities import Entities, bind
+from interlock.answers.entities import Entities, bind, delegates
 from interlock.answers.grounding import Source
 from interlock.answers.intents import Classified, Classifier
 from interlock.answers.requirements import Requirement, leaves, need
@@ -157,19 +157,22 @@ class Answers:
         classifier = self._classifier(agent)
         found = classifier.classify(question)
         # Somebody on file may be called as others are greeted.
-        if found.chat and any(self._entities(question).known_to(tool) for tool in agent.tools):
-            found = classifier.unsure()
+        if found.chat:
+            entities = self._entities(agent, question)
+            found = classifier.unsure() if any(map(entities.known_to, agent.tools)) else found
         return msgspec.structs.replace(found, requirement=self._bind(agent, found.requirement, question))
 
     def _bind(self, agent: Agent, requirement: Requirement, question: str) -> Requirement:
         if not leaves(requirement):
             return requirement
-        bindings = self.runtime.context.bindings
-        tools = {name: binding.tool for name, binding in bindings.items()}
-        return bind(requirement, self._entities(question), tools, agent.tools)
+        tools = {name: binding.tool for name, binding in self.runtime.context.bindings.items()}
+        return bind(requirement, self._entities(agent, question), tools, agent.tools)
 
-    def _entities(self, question: str) -> Entities:
-        return Entities(question, [binding.tool for binding in self.runtime.context.bindings.values()])
+    def _entities(self, agent: Agent, question: str) -> Entities:
+        """What a question names: of the agent's own tools, and of all others where it can ask other agents."""
+        every = [binding.tool for binding in self.runtime.context.bindings.values()]
+        own = [tool for tool in every if tool.name in agent.tools]
+        return Entities(question, every if any(map(delegates, own)) else own)
 
     def _classifier(self, agent: Agent) -> Classifier:
         require_agent(agent)

@@ -86,6 +86,7 @@ class Entities:
         self._titled = _is_titled(self._tokens)
         self._arguments = [argument for tool in tools for argument in _arguments(tool, question)]
         self._kinds = frozenset[str]().union(*(kind_words(argument.name) for argument in self._arguments))
+        self._every = frozenset[str]().union(*(argument.exact for argument in self._arguments))
         self._indexes: dict[tuple[str, _Names], NameIndex] = {}
         """Made for names that are looked up, and once where several tools have the same."""
         self._said = tuple(dict.fromkeys(self._names())) if self._arguments else ()
@@ -136,8 +137,10 @@ class Entities:
         """Whether these words are the name of something, all of it, and meant as such."""
         words = self._tokens[start:end]
         name = " ".join(token.word for token in words)
+        if name not in self._every:
+            return False
         having = [one for one in self._arguments if name in one.exact]
-        if not having or any(token.word in _NOT for token in self._tokens[max(0, start - _REACH) : start]):
+        if any(token.word in _NOT for token in self._tokens[max(0, start - _REACH) : start]):
             return False
         if words[0].capital and not self._titled and self._is_part_of_longer(start, end, taken):
             return False
@@ -199,6 +202,11 @@ class Entities:
         return " ".join(token.text for token in self._tokens[start:end])
 
 
+def delegates(tool: Tool) -> bool:
+    """Whether a tool hands a request to another agent."""
+    return any(known is pass_on for known in tool.known_values.values())
+
+
 def bind(requirement: Requirement, entities: Entities, tools: Mapping[str, Tool], own: Sequence[str]) -> Requirement:
     """A requirement whose calls have to be about what the question names, as far as their tools know it.
 
@@ -210,7 +218,7 @@ def bind(requirement: Requirement, entities: Entities, tools: Mapping[str, Tool]
     if tool is None or requirement.about:
         return requirement
     about = entities.known_to(tool.name)
-    if any(known is pass_on for known in tool.known_values.values()):
+    if delegates(tool):
         about += entities.known_elsewhere(own)
     # Whoever wrote a condition on an argument has said what it has to be.
     said = frozenset(_IN_WHERE.findall(requirement.where))

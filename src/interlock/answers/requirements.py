@@ -206,6 +206,11 @@ def leaves(requirement: Requirement) -> tuple[Need, ...]:
     return tuple(leaf for part in requirement.parts for leaf in leaves(part))
 
 
+def count_calls(requirement: Requirement) -> int:
+    """How many calls a requirement takes, if each is about one thing."""
+    return sum(max(1, sum(not entity.elsewhere for entity in leaf.about)) for leaf in leaves(requirement))
+
+
 def tool_names(missing: Requirement | None) -> tuple[str, ...]:
     """The tools that are missing, each once."""
     return () if missing is None else tuple(dict.fromkeys(leaf.tool for leaf in leaves(missing)))

@@ -201,7 +201,6 @@ class Turn:
             about=sure_values(needs[0]) if needs else (),
             intents=classified.intents,
             certainty=classified.score,
-            purpose=self.agent.purpose or f"You are {self.agent.name}.",
             abilities=tuple(intent.name for intent in self.agent.intents),
             vocabulary=self.agent.vocabulary,
         )

@@ -55,8 +55,6 @@ class Task(Value, frozen=True):
     """What the question was taken for."""
     certainty: float = 1.0
     """How clearly, between 0 and 1."""
-    purpose: str = ""
-    """Who the agent is, in a sentence or two."""
     abilities: tuple[str, ...] = ()
     """What the agent can be asked for."""
     vocabulary: Any = None

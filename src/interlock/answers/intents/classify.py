@@ -22,7 +22,7 @@ CLEAR = 0.7
 """How clearly a question must be recognised before a model that only chooses makes a call for it."""
 # Probabilities of the head; what they give is measured by `make bench-turns`.
 # A second intent holds where it is nearly as likely as the first, and hardly another is; chosen on examples that were
-# left out of training, in three parts of those of RANGER's agents and of one other.
+# left out of training, in thirds.
 _HOLDS, _NEARLY_AS_LIKELY = 0.45, 0.9
 _SURE = 0.3
 _CLEARLY = 0.8
