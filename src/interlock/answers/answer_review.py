@@ -5,13 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from interlock.answers import prompts
-from interlock.answers.asked import Asked
+from interlock.answers.asked import Asked, Carried
 from interlock.answers.events import ENDS, Finished, Opened, Reviewed, TurnLog, event_of
 from interlock.answers.finish import ANSWER
 from interlock.answers.grounding import Source
 from interlock.answers.history import read_history
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import TurnOutcome
+from interlock.answers.requirements import leaves
 from interlock.answers.result import Action, TurnResult, TurnStatus
 from interlock.answers.statements import with_closing_line
 from interlock.answers.workflows import Workflow
@@ -75,6 +76,8 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
         on_behalf_of=opened.on_behalf_of,
         root_turn=opened.root_turn,
         before=history,
+        user_words=payload.get("user_words"),
+        carried=Carried(opened.carried_from, opened.carried) if opened.carried_from or leaves(opened.carried) else None,
     )
 
 

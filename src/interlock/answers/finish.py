@@ -46,6 +46,8 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     usage: Usage
     replies: int
+    conversation: bool = False
+    """Nothing was asked for, and the draft says nothing."""
     overhead_us: int = 0
     on_behalf_of: str | None = None
 
@@ -108,7 +110,7 @@ def _result(ending: TurnEnd, history: History, ctx: EngineContext) -> TurnResult
         outcome = getattr(step, "outcome", TurnOutcome.ESCALATED)  # Retry, Force, Ask and Wait have none
         return TurnResult(
             **common,
-            status=TurnStatus.OBSERVED,
+            status=TurnStatus.UNVERIFIED,
             outcome=outcome,
             verified=False,
             answer=f"{ending.draft}\n\n(unverified: enforcement is off for this agent)",
@@ -170,12 +172,11 @@ def _common(ending: TurnEnd, history: History) -> dict[str, Any]:
 
 
 def _pass(ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome) -> TurnResult:
-    rests = ending.required or bool(history.sources) or ending.grounded.cites
     return TurnResult(
         **common,
-        status=TurnStatus.VERIFIED if rests else TurnStatus.CONVERSATION,
+        status=TurnStatus.CONVERSATION if ending.conversation else TurnStatus.VERIFIED,
         outcome=outcome,
-        verified=rests,
+        verified=not ending.conversation,
         answer=prompts.add_notes(ending.draft, (*history.notes, *ending.notes)),
         claims=ending.grounded.claims,
         confidence=history.confidence,
@@ -215,11 +216,14 @@ def _redact(source: Source, ctx: EngineContext) -> Source:
     return msgspec.structs.replace(source, value=Redactor(fields, source.value).value(source.value))
 
 
+_STOPPED = {TurnOutcome.TIMEOUT: TurnStatus.TIMED_OUT, TurnOutcome.NO_REPLY: TurnStatus.NO_REPLY}
+
+
 def _stop(common: dict[str, Any], step: Stop) -> TurnResult:
     reason = step.reason
     return TurnResult(
         **common,
-        status=TurnStatus.TIMED_OUT if step.outcome is TurnOutcome.TIMEOUT else TurnStatus.LIMITED,
+        status=_STOPPED.get(step.outcome, TurnStatus.TOOL_FAILED),
         outcome=step.outcome,
         verified=False,
         answer=_limitation(step),

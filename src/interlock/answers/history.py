@@ -47,6 +47,8 @@ class History(Value, frozen=True):
     opened: Opened | None = None
     finished: Finished | None = None
     calls: tuple[CallSeen, ...] = ()
+    inner: tuple[CallSeen, ...] = ()
+    """Calls of the turns that it delegated to, each by the agent of its turn."""
     retries: int = 0
     corrected: bool = False
     forced: tuple[str, ...] = ()
@@ -66,6 +68,11 @@ class History(Value, frozen=True):
     """What was noted while it was worked on, to be said with the answer."""
     notes: tuple[str, ...] = ()
     """What an answer must say whatever the model writes: changes that were only planned, nothing on file."""
+
+    @property
+    def own(self) -> tuple[CallSeen, ...]:
+        """Calls of the turn's own agent: what somebody else calls in its name meets none of its requirements."""
+        return tuple(call for call in self.calls if self.opened is None or call.actor == self.opened.agent)
 
     @property
     def records(self) -> tuple[int, ...]:
@@ -106,18 +113,21 @@ class Histories:
             await fold.catch_up(evidence=evidence)
         history = fold.history(evidence=evidence)
         sources, named, notes = list(history.sources), list(history.data_sources), list(history.notes)
-        confidences = [] if history.confidence is None else [history.confidence]
         below: list[CallSeen] = []
+        confidences = [] if history.confidence is None else [history.confidence]
+        own: list[CallSeen] = []
         for child in history.children if depth else ():
             inner = await self._read(child, evidence, depth - 1)
             # Children first, so that a figure is traced to where it was computed before who passed it on.
             sources = [*inner.sources, *sources]
             named += inner.data_sources
+            own += (*inner.own, *inner.inner)
             notes += inner.notes
             below += (*inner.calls, *inner.below)
             confidences += [] if inner.confidence is None else [inner.confidence]
         return replace(
             history,
+            inner=tuple(own),
             sources=tuple(sources),
             below=tuple(below),
             confidence=min(confidences, default=None),  # an answer is as sure as the least sure result
@@ -237,6 +247,7 @@ async def _see_call(store: Store, record: Stored, content: Content) -> CallSeen:
         record=record.id,
         tool=record.tool,
         status=Status(record.status),
+        actor=record.actor,
         arguments=arguments,
         mode=content.mode,
         reason=None if problem is None else problem.reason,
@@ -315,6 +326,15 @@ async def outermost(store: Store, parent: str | None) -> str | None:
     return parent
 
 
+async def words_of_user(store: Store, turn: str) -> str:
+    """What the user said in the turn in which a delegation began; nothing, if that is not kept any more."""
+    async for record in store.records(Query(turn=turn)):
+        if isinstance(event_of(record), Opened):
+            payload = await payload_of(store, record.id, record.content())
+            return str(payload.get("user_words") or payload.get("question", ""))
+    return ""
+
+
 async def given_sources(store: Store, given: Sequence[Source | int]) -> tuple[Source, ...]:
     """Evidence that was handed in: chunks as they are, records by their numbers."""
     found = []
@@ -352,13 +372,14 @@ class Missing(Value, frozen=True):
 
 def missing_of(requirement: Requirement, history: History) -> Missing:
     """What is missing; why it cannot be had, why it brought nothing, what has to be asked first."""
-    missing = find_unmet(requirement, history.calls)
+    calls = sorted((*history.own, *history.inner), key=lambda call: call.record)
+    missing = find_unmet(requirement, calls)
     if missing is None:
         return Missing()
     wanted = {leaf.tool for leaf in next_needs(missing)}
-    mine = [call for call in history.calls if call.tool in wanted]
+    mine = [call for call in calls if call.tool in wanted]
     failed = empty = question = refused = ""
-    if is_hopeless(missing, history.calls):
+    if is_hopeless(missing, calls):
         denied = [call for call in mine if call.refused]
         refused = f"{denied[-1].tool} was not done: {denied[-1].message}" if denied else ""
         ended = [call for call in mine if call.ran and call.status in (Status.FAILED, Status.UNKNOWN)]

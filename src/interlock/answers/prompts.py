@@ -13,7 +13,7 @@ import msgspec
 from interlock.answers.agent import Agent
 from interlock.answers.grounding import Source
 from interlock.answers.ladder import Force, Retry
-from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement, describe, leaves
+from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement, describe, describe_entities
 from interlock.tools import Tool
 from interlock.values import Json, name_some, shorten
 
@@ -52,7 +52,7 @@ def retry_prompt(step: Retry | Force) -> str:
 
 
 def _describe_need(need: Need) -> str:
-    return need.tool + (f" with {need.where}" if need.where else "")
+    return need.tool + (f" with {need.where}" if need.where else "") + describe_entities(need)
 
 
 def _list(items: Sequence[str]) -> str:
@@ -164,11 +164,6 @@ def _short(value: Json) -> str:
     else:
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def tool_names(missing: Requirement | None) -> tuple[str, ...]:
-    """The missing tools, for a result."""
-    return () if missing is None else tuple(dict.fromkeys(leaf.tool for leaf in leaves(missing)))
 
 
 def instructions(agent: Agent, tools: Sequence[Tool]) -> str:
