@@ -10,7 +10,7 @@ import pytest
 from interlock import Runtime, tool
 from interlock.answers import Agent, Answers, Intent, TurnOutcome, TurnResult, TurnStatus, all_of, run_turn
 from interlock.answers.constrained import constrain
-from interlock.answers.conversation import Phrases, TalkKind, phrases, read_table, talk_words
+from interlock.answers.conversation import ChatPhrases, TalkKind, phrases, read_table, talk_words
 from interlock.answers.small_talk import fixed_reply, says_nothing
 from interlock.errors import ConfigError
 from interlock.models import Proposal, Reply, Request
@@ -109,7 +109,7 @@ def test_the_table_is_well_formed() -> None:
 @pytest.mark.parametrize("more", ["", "?", "42", "hi (there"])
 def test_phrases_of_an_application_are_words(more: str) -> None:
     with pytest.raises(ConfigError, match="no phrase of conversation"):
-        Phrases([more])
+        ChatPhrases([more])
 
 
 def test_an_application_adds_phrases_of_its_own() -> None:
