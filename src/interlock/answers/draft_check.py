@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from interlock.answers.agent import Agent
-from interlock.answers.grounding import Grounded, Source, ground_safely
+from interlock.answers.grounding import Grounded, Source, default_vocabulary, ground_safely
+from interlock.answers.grounding.meaning import meaning_of
 from interlock.answers.history import History
 from interlock.answers.relevance import is_irrelevant
+from interlock.answers.staleness import asked_for, mark_stale
 from interlock.answers.statements import EffectStatement, check_safely, without_closing_line
 from interlock.answers.statements.recorded import turn_records
 from interlock.engine import EngineContext
@@ -47,8 +49,11 @@ async def check_draft(
         statements = check_safely(draft, records)
         if not agent.grounding:
             return CheckedDraft(statements=statements)
-        known = [*sources, Source("question", question, echo=True)]
-        grounded = ground_safely(draft, known, agent.vocabulary, ctx.limits)
+        words = agent.vocabulary or default_vocabulary()
+        calls = (*history.calls, *history.below)
+        known = [*mark_stale(sources, calls, words.words), *asked_for(calls), Source("question", question, echo=True)]
+        meanings = {name: meaning_of(binding.tool) for name, binding in ctx.bindings.items()}
+        grounded = ground_safely(draft, known, words, ctx.limits, meanings)
         # A draft that was not read as a whole is sent back for that alone.
         irrelevant = not grounded.unchecked and is_irrelevant(draft, question, grounded, history)
         return CheckedDraft(grounded, irrelevant, statements)

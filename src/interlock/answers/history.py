@@ -35,7 +35,7 @@ from interlock.ports import Faults, Query, Store
 from interlock.reasons import FieldReason, Reason
 from interlock.records import Content, Stored
 from interlock.tools import MARK
-from interlock.values import Effect, Json, Status, Value
+from interlock.values import Effect, Json, Status, Trust, Value
 
 _EVIDENCE = (Status.OK, Status.NO_DATA, Status.PLANNED)  # that nothing is on file, or was only planned, may be said too
 
@@ -311,8 +311,10 @@ async def _source(store: Store, record: Stored, content: Content) -> Source:
         "hints": None if content.problem is None else list(content.problem.hints),
     }
     kept = {key: item for key, item in given.items() if item not in (None, "", [], {})}
-    # A message of a problem may quote what a model said, and a confidence is no figure of the domain.
-    return Source(id=f"record {record.id}", value=kept, apart=("problem", "confidence"), tool=record.tool or "")
+    # A problem and its hints may quote what a model said, keys are made from it, and a confidence is no figure.
+    apart = ("problem", "hints", "confidence", *(() if made else ("keys",)))
+    about, trusted = whole.get("arguments", content.arguments), content.trust is Trust.TRUSTED
+    return Source(f"record {record.id}", kept, apart, tool=record.tool or "", about=about, trusted=trusted)
 
 
 async def outermost(store: Store, parent: str | None) -> str | None:

@@ -10,19 +10,32 @@ from pathlib import Path
 from typing import Any
 
 from interlock.answers.grounding.claims import Claim, Recogniser
-from interlock.answers.grounding.recognisers.addresses import Mails, References, Urls
+from interlock.answers.grounding.foreign import ForeignWords
+from interlock.answers.grounding.measures import Measures
+from interlock.answers.grounding.recognisers.addresses import Domains, Mails, Phones, References, Urls
 from interlock.answers.grounding.recognisers.citations import Citations
-from interlock.answers.grounding.recognisers.dates import Dates, DayLists, Periods
+from interlock.answers.grounding.recognisers.dates import Dates, DayLists, MonthNames, Periods, Weekdays
+from interlock.answers.grounding.recognisers.durations import Durations
 from interlock.answers.grounding.recognisers.identifiers import Identifiers
 from interlock.answers.grounding.recognisers.markers import blank, without_markers
-from interlock.answers.grounding.recognisers.number_words import NumberWords
-from interlock.answers.grounding.recognisers.numbers import Numbers, OtherDigits
+from interlock.answers.grounding.recognisers.number_words import NumberWords, ordinal_words
+from interlock.answers.grounding.recognisers.numbers import Numbers, OddNumbers, OtherDigits
 from interlock.answers.grounding.recognisers.times import Times
+from interlock.answers.grounding.recognisers.unread import Unread
+from interlock.answers.grounding.state_words import StateTable
 from interlock.answers.grounding.units import UnitTable
+from interlock.answers.grounding.words import WordTable
 from interlock.config import parse_toml
 from interlock.errors import ConfigError
 
-_TABLES = ("units", "numbers", "dates", "citations")
+_TABLES = ("units", "numbers", "dates", "citations", "unread", "words", "derivations", "states", "foreign")
+
+
+_STAMP = re.compile(
+    r"(?P<day>(?:1[89]|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))(?:[T ]\d\d:\d\d[\d:.Z+-]{0,16})?"
+)
+_FIGURE = re.compile(r"[-+−$€£¥₹]{0,2}[\d.½¼¾]")
+_SHORT, _MOST_READ = 80, 20_000
 
 
 class Vocabulary:
@@ -31,24 +44,41 @@ class Vocabulary:
     def __init__(self, tables: Mapping[str, Any]) -> None:
         self._tables = tables
         self.units = UnitTable(tables["units"])
-        self.number_words = NumberWords(tables["numbers"], self.units)
+        self.words = WordTable(tables["words"])
+        self.measures = Measures(tables["units"])
+        self.foreign = ForeignWords(tables["foreign"])
+        self.states = StateTable(tables["states"])
+        self.derivations: dict[str, list[str]] = tables["derivations"]
+        """The words that say how a figure was made from others: total, left, on average."""
         self.field_magnitudes: dict[str, int] = tables["numbers"]["field_magnitudes"]
         """What the end of a field's name multiplies its figure by, as a power of ten: sales_bn."""
         numbers = Numbers(tables["numbers"], self.units)
+        self.number_words = NumberWords(tables["numbers"], self.units, numbers)
+        self._read: dict[str, tuple[Claim, ...]] = {}
+        """Short texts of results that were read before: tables say the same in many rows."""
+        spelled = "|".join([*tables["numbers"]["words"], *tables["numbers"]["large"], *tables["dates"]["months"]])
+        self._worth_reading = re.compile(rf"[\d@½¼¾⅓⅔⅛]|://|\b(?:{spelled})\b|noon|midnight", re.I)
         # The order matters: what one recogniser has found is out of the sight of the next.
         self._recognisers: tuple[Recogniser, ...] = (
             Urls(),
             Mails(),
+            Domains(),
+            Phones(),
             References(),
             Citations(tables["citations"]),
             DayLists(tables["dates"]),
-            Dates(tables["dates"]),
+            Dates(tables["dates"], ordinal_words(tables["numbers"])),
             Times(),
+            Durations(tables["numbers"]),
+            Weekdays(tables["dates"]),
+            MonthNames(tables["dates"]),
             Periods(tables["dates"]),
             Identifiers(numbers),
+            OddNumbers(self.units),
             numbers,
             self.number_words,
             OtherDigits(),
+            Unread(tables["unread"]),
         )
 
     def claims(self, text: str) -> tuple[Claim, ...]:
@@ -61,6 +91,23 @@ class Vocabulary:
                 found += mine
                 text = blank(text, [(claim.start, claim.end) for claim in mine])
         return tuple(sorted(found, key=lambda claim: claim.start))
+
+    def claims_in_evidence(self, text: str) -> tuple[Claim, ...]:
+        """The figures and dates in a text of a result. Most are names, codes and timestamps, which cost a look."""
+        if self._worth_reading.search(text) is None:
+            return ()
+        stamp = _STAMP.fullmatch(text)
+        if stamp is not None:
+            day = tuple(int(part) for part in stamp["day"].split("-"))
+            return (Claim("date", text, 0, len(text), date=(day[0], day[1], day[2])),)
+        if " " not in text and _FIGURE.match(text) is None:
+            return ()  # one word that begins with no figure: a code
+        found = self._read.get(text)
+        if found is None:
+            found = tuple(claim for claim in self.claims(text) if claim.kind in ("number", "date"))
+            if len(text) <= _SHORT and len(self._read) < _MOST_READ:
+                self._read[text] = found
+        return found
 
     def extend(self, file: Path) -> Vocabulary:
         """This vocabulary with the tables of a file added: the same tables, with entries of its own."""

@@ -22,8 +22,15 @@ def _month_pattern(table: Mapping[str, Any]) -> str:
 class Dates:
     """A day, or a month of a year; `either` where day and month may have changed places."""
 
-    def __init__(self, table: Mapping[str, Any]) -> None:
+    def __init__(self, table: Mapping[str, Any], ordinals: Mapping[str, int]) -> None:
         month = _month_pattern(table)
+        self._ordinals = {"first": 1, **ordinals}
+        spoken = "|".join(sorted(self._ordinals, key=len, reverse=True))
+        self._spoken = re.compile(
+            rf"\b(?P<day>{spoken})\s+of\s+(?P<month>{month})(?:,?\s+(?P<year>{_YEAR}))?\b"
+            rf"|\b(?P<month2>{month})\s+(?:the\s+)?(?P<day2>{spoken})\b",
+            re.I,
+        )
         self._months: list[str] = table["months"]
         self._pattern = re.compile(
             rf"\b(?P<y1>{_YEAR})-(?P<m1>\d\d)(?:-(?P<d1>\d\d))?"
@@ -31,12 +38,18 @@ class Dates:
             rf"|\b(?P<M2>{month})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<y2>{_YEAR}))?\b"
             rf"|\b(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\.?\s+(?:of\s+)?(?P<M3>{month})(?:,?\s+(?P<y3>{_YEAR}))?\b"
             rf"|\b(?P<M4>{month})\s+(?P<y4>{_YEAR})\b"
+            r"|(?<![\d/])(?P<m7>0?[1-9]|1[0-2])/(?P<y7>20\d\d)\b"
             rf"|\b(?P<d6>\d{{1,2}})\.(?P<m6>\d{{1,2}})\.(?P<y6>{_YEAR})\b"
             r"|\b(?P<m5>\d{1,2})/(?P<d5>\d{1,2})/(?P<y5>(?:1\d|20)?\d\d)\b",
             re.I,
         )
 
     def find(self, text: str) -> Iterator[Claim]:
+        for match in self._spoken.finditer(text):
+            spoken = self._ordinals[(match["day"] or match["day2"]).lower()]
+            named = month_number(self._months, match["month"] or match["month2"])
+            of = int(match["year"]) if match["year"] else None
+            yield Claim("date", match[0], match.start(), match.end(), date=(of, named, spoken))
         for match in self._pattern.finditer(text):
             parts = {key[0]: value for key, value in match.groupdict().items() if value}
             month = month_number(self._months, parts["M"]) if "M" in parts else _number(parts, "m")
@@ -53,7 +66,7 @@ class Dates:
 
 
 class DayLists:
-    """November 24 and 25, 1978: two dates."""
+    """November 24 and 25, 1978, or 1 to 12 June: two dates."""
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         self._months: list[str] = table["months"]
@@ -62,16 +75,61 @@ class DayLists:
             rf"(?P<second>[12]?\d|3[01])(?:st|nd|rd|th)?(?![\d:])(?:,?\s+(?P<year>{_YEAR}))?\b",
             re.I,
         )
+        self._days_first = re.compile(
+            r"(?<![\d.,$€£:/-])(?P<first>[12]?\d|3[01])(?:st|nd|rd|th)?\s*(?:and|&|–|-|to|until|or)\s*"
+            rf"(?P<second>[12]?\d|3[01])(?:st|nd|rd|th)?\.?\s+(?:of\s+)?(?P<month>{_month_pattern(table)})"
+            rf"(?:,?\s+(?P<year>{_YEAR}))?\b",
+            re.I,
+        )
+
+    def find(self, text: str) -> Iterator[Claim]:
+        for pattern in (self._pattern, self._days_first):
+            for match in pattern.finditer(text):
+                yield from self._days(text, match)
+
+    def _days(self, text: str, match: re.Match[str]) -> Iterator[Claim]:
+        year = int(match["year"]) if match["year"] else None
+        month = month_number(self._months, match["month"])
+        for start, end, day in (
+            (match.start(), match.end("first"), match["first"]),
+            (match.start("second"), match.end(), match["second"]),
+        ):
+            yield Claim("date", text[start:end], start, end, date=(year, month, int(day)))
+
+
+class Weekdays:
+    """Tuesday, Tue: a day of the week."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self._days: list[str] = table["weekdays"]
+        names = [*self._days, *(name[:3] for name in self._days), *table["short_weekdays"]]
+        # "sun", "sat", "wed" and "mon" are words: only with a capital, and the short ones never at a sentence's end.
+        self._pattern = re.compile(rf"\b(?P<day>{'|'.join(name.capitalize() for name in names)})(?:s|'s)?\b")
 
     def find(self, text: str) -> Iterator[Claim]:
         for match in self._pattern.finditer(text):
-            year = int(match["year"]) if match["year"] else None
-            month = month_number(self._months, match["month"])
-            for start, end, day in (
-                (match.start(), match.end("first"), match["first"]),
-                (match.start("second"), match.end(), match["second"]),
-            ):
-                yield Claim("date", text[start:end], start, end, date=(year, month, int(day)))
+            day = next(n for n, name in enumerate(self._days) if name.startswith(match["day"].lower()[:3]))
+            yield Claim("weekday", match["day"], match.start(), match.end("day"), weekday=day)
+
+
+class MonthNames:
+    """In March: a month without day or year."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self._months: list[str] = table["months"]
+        names = "|".join(name.capitalize() for name in self._months if name not in ("march", "may"))
+        lead = (
+            r"(?:in|since|until|till|by|of|for|from|to|and|through|during|before|after|early|late|mid|last|next|this)"
+        )
+        self._pattern = re.compile(
+            rf"\b(?P<one>{names})\b|\b{lead}[\s-](?P<two>March|May)\b(?!\s(?:be|have|not|I|we|you)\b)"
+        )
+
+    def find(self, text: str) -> Iterator[Claim]:
+        for match in self._pattern.finditer(text):
+            group = "one" if match["one"] else "two"
+            month = month_number(self._months, match[group])
+            yield Claim("date", match[group], match.start(group), match.end(group), date=(None, month, None))
 
 
 class Periods:

@@ -11,7 +11,15 @@ from interlock.answers.grounding.claims import Claim
 # hyphen may lead from another time (10:30-11:00), and otherwise makes it an offset or part of a name.
 _TIME = re.compile(
     r"(?:(?<![\d:-])|(?<=:\d\d-)|(?<=[ap]m-)|(?<=[ap]\.m\.-))(?P<h>\d{1,2}):(?P<m>\d\d)(?::\d\d)?(?:\s?(?P<half>[ap])\.?m\b\.?)?(?!\d|:\d)"
-    r"|\b(?P<h2>\d{1,2})\s?(?P<half2>[ap])\.?m\b\.?",
+    r"|\b(?P<h2>\d{1,2})(?:\.(?P<m2>[0-5]\d))?\s?(?P<half2>[ap])\.?m\b\.?|\b(?P<noon>noon|midday|midnight)\b",
+    re.I,
+)
+_HOURS = ("twelve", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
+_PAST = {"half": 30, "quarter": 15, "a quarter": 15, "ten": 10, "twenty": 20, "five": 5, "twenty-five": 25}
+_SPOKEN = re.compile(
+    rf"\b(?P<part>{'|'.join(sorted(_PAST, key=len, reverse=True))})[\s-](?P<way>past|to)[\s-]"
+    rf"(?P<hour>{'|'.join(_HOURS)}|\d{{1,2}})\b"
+    rf"|\b(?P<sharp>{'|'.join(_HOURS)})\s(?:o'clock|sharp|in the (?:morning|afternoon|evening))",
     re.I,
 )
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
@@ -24,7 +32,14 @@ class Times:
         for match in _TIME.finditer(text):
             minutes = _minutes(match)
             if minutes is not None:
-                yield Claim("time", match[0], match.start(), match.end(), minutes=minutes)
+                either = bool(match["h"]) and not match["half"] and int(match["h"]) < 12
+                yield Claim("time", match[0], match.start(), match.end(), minutes=minutes, either=either)
+        for match in _SPOKEN.finditer(text):
+            hour = (match["hour"] or match["sharp"]).lower()
+            at = (int(hour) % 12 if hour.isdigit() else _HOURS.index(hour)) * 60
+            part = _PAST[match["part"].lower()] if match["part"] else 0
+            minutes = at + (part if (match["way"] or "past").lower() == "past" else -part)
+            yield Claim("time", match[0], match.start(), match.end(), minutes=minutes % 720, either=True)
 
 
 def times_in(text: str) -> tuple[int, ...]:
@@ -34,7 +49,9 @@ def times_in(text: str) -> tuple[int, ...]:
 
 
 def _minutes(match: re.Match[str]) -> int | None:
-    hour, minute = int(match["h"] or match["h2"]), int(match["m"] or 0)
+    if match["noon"]:
+        return 0 if match["noon"].lower() == "midnight" else 12 * 60
+    hour, minute = int(match["h"] or match["h2"]), int(match["m"] or match["m2"] or 0)
     half = (match["half"] or match["half2"] or "").lower()
     if hour > 24 or minute > 59 or (half and not 1 <= hour <= 12):
         return None

@@ -1,0 +1,263 @@
+"""Which thing and which field a figure of an answer is said to be of, and whether a fact is of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.rows import Row
+from interlock.answers.grounding.sentences import Sentences
+from interlock.answers.grounding.words import Meanings, WordTable, words_in
+from interlock.values import Value
+
+_A_BREAK = 3
+_REACH = 14
+"""So many words before and behind a figure can say what it is."""
+_SAME_GROUP = 0.6
+_DESCRIBED = 0.5
+_FOLLOWING = 1.4
+"""A word right behind a figure says more about it than one before: "12 trees on 3 plots"."""
+
+
+_PAST_A_BREAK = 0.45
+"""A comma, a colon or an "and" between a word and a figure makes it less likely that one is said of the other."""
+
+
+class Bound(Value, frozen=True):
+    """What one claim is said to be of."""
+
+    topics: tuple[dict[str, frozenset[str]], ...]
+    """The things that it is said of: of each, by kind of name, what it goes by."""
+    words: tuple[tuple[Meanings, float], ...]
+    """What the words around it stand for, and how near each is."""
+    noun: Meanings
+    """What the word right behind it stands for, where it is one that says what is counted."""
+    noun_text: str = ""
+
+    def affinity(self, meanings: Meanings) -> float:
+        """How much the words around it speak of something: each word counts once, one of the same group for less."""
+        total = 0.0
+        for word, near in self.words:
+            shared = word & meanings
+            if shared:
+                total += near if any(not one.startswith("=") for one in shared) else near * _SAME_GROUP
+        return total
+
+    def speaks_of(self, fact: Fact) -> float:
+        """How much the words around it speak of a field: by its name, and for half as much by its description."""
+        return self.affinity(fact.own) + _DESCRIBED * self.affinity(fact.described - fact.own)
+
+    def names_beside(self, names: Meanings, apart_from: Meanings = frozenset()) -> float:
+        """How near a word stands that is one of these itself, not only of the same group, and none of the others."""
+        near = (near for word, near in self.words if _has_stem(word & names) and not _has_stem(word & apart_from))
+        return max(near, default=0.0)
+
+    @property
+    def spoken(self) -> Meanings:
+        """What the words around it stand for, however near."""
+        return frozenset[str]().union(*(word for word, _near in self.words))
+
+    def fit(self, row: Row) -> int:
+        """1: the row is of what is named; 0: nothing is named that it could be of; -1: it is of something else."""
+        found = 0
+        for topic in self.topics:
+            have = [(row.names_of_kind(kind), wanted) for kind, wanted in topic.items()]
+            if any(names & wanted for names, wanted in have):
+                found = 1
+            elif any(names for names, _wanted in have):
+                return -1
+        return found
+
+
+class Binder:
+    """Says of each claim what it is said to be of."""
+
+    def __init__(
+        self, sentences: Sentences, claims: Sequence[Claim], mentions: Sequence[Mention], words: WordTable
+    ) -> None:
+        self._sentences, self._claims, self._mentions, self._words = sentences, claims, mentions, words
+        self._by_sentence: dict[int, list[Mention]] = defaultdict(list)
+        for mention in mentions:
+            self._by_sentence[sentences.at(mention.start)].append(mention)
+        self._claims_of: dict[int, list[Claim]] = defaultdict(list)
+        for claim in claims:
+            self._claims_of[sentences.at(claim.start)].append(claim)
+        taken = [(mention.start, mention.end) for mention in mentions]
+        self._tokens = [
+            (place, meanings, word)
+            for word, place in words_in(sentences.text)
+            if (meanings := words.meanings(word)) or word.lower() in ("and", "or", "to")
+            if not any(start <= place < end for start, end in _near_spans(taken, place))
+        ]
+        self._places = [place for place, _meanings, _word in self._tokens]
+
+    def bind(self, number: int) -> Bound:
+        """What a claim is said to be of."""
+        claim = self._claims[number]
+        words = self._words_around(number)
+        noun, noun_text = self._noun(claim)
+        return Bound(self._topics(claim), words, noun, noun_text)
+
+    def _noun(self, claim: Claim) -> tuple[Meanings, str]:
+        at = bisect_left(self._places, claim.end)
+        text = self._sentences.text
+        limit = self._sentences.all[self._sentences.at(claim.start)].end
+        for place, meanings, word in self._tokens[at : at + 3]:
+            if (
+                place >= limit
+                or self._sentences.breaks(claim.end, place)
+                or any(c.isdigit() for c in text[claim.end : place])
+            ):
+                break
+            if meanings:
+                return meanings, word
+        return frozenset(), ""
+
+    def _words_around(self, number: int, *, alone: bool = False) -> tuple[tuple[Meanings, float], ...]:
+        claim = self._claims[number]
+        sentence = self._sentences.all[self._sentences.at(claim.start)]
+        head = sentence.head_of(claim.start)
+        if head is not None:
+            return tuple(self._weigh(head[0], head[1], head[1], near=1.0))
+        left = max(sentence.start, self._claims[number - 1].end if number and self._is_figure(number - 1) else 0)
+        right = sentence.end
+        if number + 1 < len(self._claims) and self._claims[number + 1].start < right:
+            # Behind a break the words are those of the next figure.
+            right = min(self._claims[number + 1].start, self._sentences.next_break(claim.end, right))
+        found = [*self._weigh(claim.end, right, claim.end, near=_FOLLOWING)]
+        found += self._weigh(left, claim.start, claim.start, near=1.0)
+        if not alone and number and left > sentence.start and not self._has_words(left, claim.start):
+            # "5 and 7 trees", "balances of $5 and $7": what was said before the first holds for the second.
+            found += ((word, near * 0.5) for word, near in self._words_around(number - 1, alone=True))
+        return tuple(found)
+
+    def _is_figure(self, number: int) -> bool:
+        return self._claims[number].kind in ("number", "date", "time", "ratio")
+
+    def _has_words(self, start: int, end: int) -> bool:
+        first, last = bisect_left(self._places, start), bisect_left(self._places, end)
+        return any(meanings for _place, meanings, _word in self._tokens[first:last])
+
+    def _weigh(self, start: int, end: int, at: int, *, near: float) -> Iterator[tuple[Meanings, float]]:
+        first, last = bisect_left(self._places, start), bisect_left(self._places, end)
+        middle = bisect_left(self._places, at)
+        for n in range(max(first, middle - _REACH), min(last, middle + _REACH)):
+            place, meanings, _word = self._tokens[n]
+            steps = n - middle if n >= middle else middle - n - 1
+            breaks = self._sentences.breaks(min(place, at), max(place, at))
+            if meanings:
+                yield meanings, near / (1 + steps) * _PAST_A_BREAK**breaks
+
+    def _topics(self, claim: Claim) -> tuple[dict[str, frozenset[str]], ...]:
+        number = self._sentences.at(claim.start)
+        all_here = self._by_sentence.get(number, ())
+        proper = {kind for mention in all_here if not mention.soft for kind in mention.names}
+        here = [
+            mention
+            for mention in all_here
+            # A plain word counts where it stands beside the claim, or where things of its kind are named otherwise.
+            if not mention.soft or set(mention.names) & proper or not self._is_apart(mention, claim)
+            if not (mention.is_date and claim.kind == "date")
+        ]
+        hard = any(not mention.soft for mention in here)
+        before = [] if hard else [mention for mention in self._earlier_mentions(number) if not mention.soft]
+        found = []
+        for group in _by_topic([*here, *before]):
+            kinds = {kind for mention in group for kind in mention.names}
+            chosen = group if group[0] in before else self._choose(claim, group)
+            found.append({kind: names for kind in kinds if (names := _all_names(chosen, kind))})
+        return tuple(found)
+
+    def _is_apart(self, mention: Mention, claim: Claim) -> bool:
+        first, last = min(mention.end, claim.end), max(mention.start, claim.start)
+        return self._sentences.breaks(first, last) > 0
+
+    def _earlier_mentions(self, number: int) -> list[Mention]:
+        block = self._sentences.all[number].paragraph
+        while number > 0:
+            number -= 1
+            if self._sentences.all[number].paragraph < block - 1:
+                break
+            found = [mention for mention in self._by_sentence.get(number, ()) if not mention.soft]
+            if found:
+                return found
+        return []
+
+    def _choose(self, claim: Claim, mentions: Sequence[Mention]) -> Sequence[Mention]:
+        """Of the things of one kind that the sentence names, the one that it is of; several if none stands out."""
+        if len({_key(mention) for mention in mentions}) == 1:
+            return mentions[:1]
+        in_order = self._in_order(claim, mentions)
+        if in_order is not None:
+            return [in_order]
+        before = [mention for mention in mentions if mention.end <= claim.start]
+        after = [mention for mention in mentions if mention.start >= claim.end]
+        last, first = (before[-1] if before else None), (after[0] if after else None)
+        if last is not None and self._is_in_brackets_of(last, claim):
+            return [last]
+        if last is None or first is None:
+            one = last or first or mentions[0]
+            return mentions if one.compared else [one]
+        if last.compared or first.compared:
+            return [last, first, *(mention for mention in mentions if not mention.compared)]
+        behind, ahead = self._apart(claim.end, first.start), self._apart(last.end, claim.start)
+        return [first if behind < ahead else last]
+
+    def _apart(self, start: int, end: int) -> int:
+        """How far two places are apart: words between them, and breaks, which count for several."""
+        return self._sentences.text[start:end].count(" ") + _A_BREAK * self._sentences.breaks(start, end)
+
+    def _is_in_brackets_of(self, mention: Mention, claim: Claim) -> bool:
+        """Green Basket ($64.20, $58.75 and $49.90): all three are of what stands before the bracket."""
+        between = self._sentences.text[mention.end : claim.start]
+        return between.lstrip()[:1] == "(" and ")" not in between
+
+    def _in_order(self, claim: Claim, mentions: Sequence[Mention]) -> Mention | None:
+        """X and Y have 5 and 7: as many figures as names, all of them behind those; the first is of the first."""
+        here = self._claims_of[self._sentences.at(claim.start)]
+        figures = [one for one in here if one.kind == claim.kind and one.units == claim.units]
+        distinct = list({_key(mention): mention for mention in mentions}.values())
+        if len(figures) != len(distinct) or claim not in figures:
+            return None
+        if all(mention.end <= figures[0].start for mention in distinct) or all(
+            mention.start >= figures[-1].end for mention in distinct
+        ):
+            return distinct[figures.index(claim)]
+        return None
+
+
+def _key(mention: Mention) -> frozenset[tuple[str, frozenset[str]]]:
+    return frozenset(mention.names.items())
+
+
+def _by_topic(mentions: Sequence[Mention]) -> list[list[Mention]]:
+    """Mentions of things of one kind together; what goes by names of two kinds joins them."""
+    groups: list[tuple[set[str], list[Mention]]] = []
+    for mention in mentions:
+        kinds, mine = set(mention.names), [mention]
+        apart = []
+        for group in groups:
+            if group[0] & kinds:
+                kinds |= group[0]
+                mine = [*group[1], *mine]
+            else:
+                apart.append(group)
+        groups = [*apart, (kinds, mine)]
+    return [sorted(group, key=lambda mention: mention.start) for _kinds, group in groups]
+
+
+def _has_stem(words: Meanings) -> bool:
+    return any(not word.startswith("=") for word in words)
+
+
+def _all_names(mentions: Sequence[Mention], kind: str) -> frozenset[str]:
+    return frozenset[str]().union(*(mention.names.get(kind, frozenset()) for mention in mentions))
+
+
+def _near_spans(spans: Sequence[tuple[int, int]], place: int) -> Sequence[tuple[int, int]]:
+    at = bisect_left(spans, (place + 1, 0))
+    return spans[max(0, at - 1) : at]

@@ -1,0 +1,368 @@
+"""Figures that follow from several values: sums, differences, averages, shares, products, counts and spans of time.
+
+A figure is taken for derived only where the sentence says how: a word such as "total" or "left", or a share of
+something. What can be combined is bounded: columns of a table, the values of a row, and values of one unit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import date
+from decimal import Decimal, DivisionByZero, InvalidOperation
+from itertools import combinations
+
+from interlock.answers.grounding.binding import Bound
+from interlock.answers.grounding.claims import Claim, Units
+from interlock.answers.grounding.cues import Cues
+from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.rows import NOWHERE, Row
+from interlock.answers.grounding.vocabulary import Vocabulary
+from interlock.answers.grounding.words import Meanings
+
+_MOST_PAIRED = 90
+"""So many values are put together in pairs, the first that were read."""
+_MOST_ROWS = 500
+_MOST_GROUPS = 60
+_TIME_UNITS = frozenset({"minute", "hour", "day", "week", "month", "year"})
+_DAYS = frozenset({"day", "week"})
+_TIMES = re.compile(r"\s?(?:times|x|×)\b", re.I)
+_COMPARED = re.compile(
+    r"\b(?:(?P<above>more than|over|above|at least|exceed(?:s|ing)?|longer than|higher than|greater than)"
+    r"|(?P<below>less than|under|below|at most|fewer than|up to|shorter than|lower than|within))\s+(?:the\s+)?[$€£]?$",
+    re.I,
+)
+_MOST_COUNTED = 60
+_MOST_SHARED = 2_000
+_TELLING = 4
+"""A total of so many digits is not hit by chance."""
+
+
+class Term:
+    """A figure that others may be made from: a value of a result, or one that was made from such."""
+
+    __slots__ = ("column", "number", "own", "path", "row", "source", "units")
+
+    def __init__(self, fact: Fact) -> None:
+        assert fact.number is not None
+        self.number, self.units = fact.number, fact.units | fact.money
+        self.source, self.path, self.column = fact.source, fact.place.path, fact.place.column
+        self.row: Row = fact.place.row
+        self.own: Meanings = fact.own
+
+    @classmethod
+    def from_others(cls, number: Decimal, units: Units, source: str, what: str) -> Term:
+        """One that was made from others."""
+        term = cls.__new__(cls)
+        term.number, term.units, term.source, term.path, term.column = number, units, source, what, what
+        term.row, term.own = NOWHERE, frozenset()
+        return term
+
+    @classmethod
+    def total(cls, some: Sequence[Term], what: str) -> Term:
+        """The sum of a column, or of a part of it."""
+        term = cls.from_others(
+            sum((one.number for one in some), Decimal(0)), some[0].units, some[0].source, f"the sum of {what}"
+        )
+        term.own, term.column = some[0].own, some[0].column
+        return term
+
+
+class _Made:
+    """A figure that was put together, and from what."""
+
+    __slots__ = ("number", "terms", "units", "what")
+
+    def __init__(self, number: Decimal, units: Units, what: str, terms: Sequence[Term]) -> None:
+        self.number, self.units, self.what, self.terms = number, units, what, terms
+
+
+class Derivations:
+    """What follows from the facts of an answer."""
+
+    def __init__(
+        self, facts: Sequence[Fact], words: Vocabulary, cues: Cues, text: str, mentions: Sequence[Mention]
+    ) -> None:
+        self._words, self._cues, self._text, self._mentions = words, cues, text, mentions
+        usable = [fact for fact in facts if fact.trusted and not fact.label]
+        self._terms = [
+            Term(fact)
+            for fact in usable
+            if fact.number is not None and not fact.counted and not fact.echo and not (fact.prose and fact.asked)
+        ]
+        self._wanted = [Term(fact) for fact in facts if fact.echo and fact.number is not None]
+        self._counts = [Term(fact) for fact in usable if fact.counted][:_MOST_COUNTED]
+        self._dates = [fact for fact in usable if all(fact.date)]
+        self._times = [fact for fact in usable if fact.minutes is not None and not fact.echo]
+        self._by_sentence: dict[int, list[Claim]] = defaultdict(list)
+        self._shared: list[tuple[str, list[Term], Meanings]] | None = None
+        self._columns: dict[str, list[Term]] = defaultdict(list)
+        for term in self._terms:
+            self._columns[term.column].append(term)
+        self._texts: dict[int, list[Fact]] = defaultdict(list)
+        for fact in usable:
+            if (fact.text or fact.truth is not None) and not fact.echo:
+                self._texts[id(fact.place.row)].append(fact)
+
+    def find(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> tuple[str, str] | None:
+        """The sources and the calculation behind a figure; None if there is none that the sentence speaks of."""
+        if claim.number is None or claim.kind not in ("number", "ratio"):
+            return None
+        for made in self._ways(claim, bound, said):
+            if self._agrees(claim, made) and _fits(bound, made):
+                source = ", ".join(dict.fromkeys(term.source for term in made.terms))
+                self._terms.append(Term.from_others(claim.number, claim.units, source, made.what))
+                return source, made.what
+        return None
+
+    def _ways(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[_Made]:
+        times = claim.kind == "number" and _TIMES.match(self._text, claim.end) is not None
+        if "percent" in claim.units or claim.kind == "ratio" or times:
+            yield from self._shares(claim)
+            if not times:
+                return
+        if claim.units & _TIME_UNITS:
+            yield from self._spans(claim)
+        if self._cues.has("average", claim):
+            yield from self._averages(claim)
+        yield from self._sums(claim)
+        if self._cues.has("difference", claim):
+            yield from self._differences(claim)
+        if self._cues.has("sum", claim):
+            yield from self._pair_sums(claim)
+        if self._cues.has("product", claim):
+            yield from self._products(claim)
+        if not claim.units:
+            yield from self._find_counts(claim, bound, said)
+        yield from self._threshold(claim, said)
+
+    def _agrees(self, claim: Claim, made: _Made) -> bool:
+        assert claim.number is not None
+        wanted = [made.number]
+        if claim.units and made.units and not claim.units & made.units:
+            wanted = list(self._words.measures.convert(made.number, made.units, claim.units))
+        roughly = made.what.startswith(("the mean", "from ")) or "percent" in claim.units
+        return any(_close(abs(one), abs(claim.number), claim, roughly=roughly) for one in wanted)
+
+    def _groups(self, claim: Claim) -> Iterator[tuple[str, list[Term], bool]]:
+        """Columns, and the parts of them whose rows have a value in common that the sentence speaks of."""
+        sentence = self._words.words.in_name(self._cues.sentence(claim))
+        telling = _digits(claim) >= _TELLING
+        for column, terms in self._columns.items():
+            if 2 <= len(terms) <= _MOST_ROWS:
+                yield column, terms, False
+        for what, some, words in self._shared_values():
+            named = bool(words & sentence)
+            if telling or named:
+                yield what, some, named
+
+    def _shared_values(self) -> list[tuple[str, list[Term], Meanings]]:
+        """The parts of columns whose rows have a value in common; found once."""
+        if self._shared is None:
+            self._shared = [one for terms in self._columns.values() for one in self._parts_of(terms)][:_MOST_SHARED]
+        return self._shared
+
+    def _parts_of(self, terms: list[Term]) -> Iterator[tuple[str, list[Term], Meanings]]:
+        if not 2 <= len(terms) <= _MOST_ROWS:
+            return
+        groups: dict[tuple[str, str], list[Term]] = defaultdict(list)
+        for term in terms:
+            for text in self._texts.get(id(term.row), ()):
+                value = text.place.name if text.truth is not None else text.text
+                if text.truth is not False and len(value) <= 60:
+                    groups[(text.place.name, value)].append(term)
+        for (name, value), some in list(groups.items())[:_MOST_GROUPS]:
+            if len(some) < len(terms):
+                yield f"{terms[0].column} where {name} is {value}", some, self._words.words.in_name(value)
+
+    def _sums(self, claim: Claim) -> Iterator[_Made]:
+        cued = self._cues.has("sum", claim) or _digits(claim) >= _TELLING
+        for what, some, named in self._groups(claim):
+            if (cued or named) and len(some) > 1:
+                total = sum((term.number for term in some), Decimal(0))
+                yield _Made(total, some[0].units, f"the sum of {what}", some)
+
+    def _averages(self, claim: Claim) -> Iterator[_Made]:
+        for what, some, _named in self._groups(claim):
+            total = sum((term.number for term in some), Decimal(0))
+            yield _Made(total / len(some), some[0].units, f"the mean of {what}", some)
+
+    def _pairs(self, claim: Claim) -> Iterator[tuple[Term, Term]]:
+        """Values of one unit, in pairs."""
+        dimensions = self._words.measures.dimensions(claim.units)
+        some = [
+            term
+            for term in [*self._terms, *self._wanted]
+            if not claim.units
+            or (not term.units and bool(claim.units & self._words.units.currencies))
+            or claim.units & term.units
+            or dimensions & self._words.measures.dimensions(term.units)
+        ]
+        some = [term for term in some if term.number][-_MOST_PAIRED:]
+        return ((one, other) for one, other in combinations(some, 2) if _comparable(one, other))
+
+    def _differences(self, claim: Claim) -> Iterator[_Made]:
+        for one, other in self._pairs(claim):
+            number = one.number - other.number
+            yield _Made(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))
+
+    def _pair_sums(self, claim: Claim) -> Iterator[_Made]:
+        for one, other in self._pairs(claim):
+            number = one.number + other.number
+            yield _Made(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
+
+    def _products(self, claim: Claim) -> Iterator[_Made]:
+        factors = [term for term in [*self._terms, *self._counts, *self._wanted] if _is_count(term)][:_MOST_COUNTED]
+        prices = [term for term in self._terms if claim.units & term.units][:_MOST_COUNTED]
+        for price in prices:
+            for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")):
+                yield _Made(price.number * times, price.units, f"{price.path} * {what}", (price,))
+            for factor in factors:
+                if factor is not price:
+                    number = price.number * factor.number
+                    yield _Made(number, price.units, f"{factor.path} * {price.path}", (factor, price))
+
+    def _shares(self, claim: Claim) -> Iterator[_Made]:
+        hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
+        terms = self._terms[-_MOST_PAIRED:]
+        totals = [
+            Term.total(some, what)
+            for what, some, named in self._groups(claim)
+            if len(some) > 1 and (named or some is self._columns.get(what))
+        ]
+        sentence = self._words.words.in_name(self._cues.sentence(claim))
+        for pool in ([*terms, *totals[:20], *self._wanted[:10]], self._counts):
+            for one, other in combinations(pool, 2):
+                if _are_parts(one, other) and (one.own & sentence or other.own & sentence):
+                    for over, under in ((one, other), (other, one)):
+                        yield from _quotients(over, under, hundred)
+        for term in terms if claim.kind == "ratio" else ():
+            yield _Made(term.number / (100 if "percent" in term.units else 1), frozenset(), term.path, (term,))
+
+    def _spans(self, claim: Claim) -> Iterator[_Made]:
+        unit = next(iter(claim.units & _TIME_UNITS))
+        if unit in ("minute", "hour"):
+            for one, other in combinations(self._times[:_MOST_PAIRED], 2):
+                assert one.minutes is not None
+                assert other.minutes is not None
+                minutes = abs(one.minutes - other.minutes)
+                for number in (minutes, 24 * 60 - minutes):
+                    yield _span(Decimal(number), "minute", one, other)
+        for one, other in combinations(self._dates[:_MOST_PAIRED], 2):
+            first, second = _day(one), _day(other)
+            if first is None or second is None:
+                continue
+            if unit in _DAYS:
+                days = abs((first - second).days)
+                yield from (_span(Decimal(number), "day", one, other) for number in (days, days + 1))
+            elif unit in ("month", "year"):
+                months = abs((first.year - second.year) * 12 + first.month - second.month)
+                yield _span(Decimal(months), "month", one, other)
+
+    def _find_counts(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[_Made]:
+        """How many there are: things that the answer names, rows with a value that the sentence speaks of."""
+        kinds: dict[str, set[frozenset[str]]] = defaultdict(set)
+        for mention in self._mentions:
+            for kind, names in mention.names.items():
+                kinds[kind].add(names)
+        for kind, things in kinds.items():
+            if len(things) > 1:
+                yield _Made(Decimal(len(things)), frozenset(), f"the {kind} that are named", ())
+        for what, some, named in self._groups(claim):
+            if named:
+                rows = {id(term.row) for term in some}
+                yield _Made(Decimal(len(rows)), frozenset(), f"rows of {what}", some)
+
+    def _beside(self, claim: Claim, said: Sequence[Claim]) -> list[Claim]:
+        """The claims of the same sentence."""
+        if not self._by_sentence:
+            for one in said:
+                self._by_sentence[self._cues.number(one)].append(one)
+        return self._by_sentence[self._cues.number(claim)]
+
+    def _threshold(self, claim: Claim, said: Sequence[Claim]) -> Iterator[_Made]:
+        """Two cost more than 20 dollars: how many are above, and the figure that they are above."""
+        for limit in self._beside(claim, said):
+            match = (
+                None if limit.number is None else _COMPARED.search(self._text[max(0, limit.start - 24) : limit.start])
+            )
+            if match is None or limit.number is None:
+                continue
+            here = self._beside(claim, said)
+            counts = [one for one in here if one is not limit and one.number is not None and not one.units]
+            for column, terms in self._columns.items():
+                if len(terms) < 2 or (limit.units and terms[0].units and not limit.units & terms[0].units):
+                    continue
+                above = [term for term in terms if (term.number > limit.number) == bool(match["above"])]
+                if any(count.number == len(above) for count in counts if claim in (count, limit)):
+                    yield _Made(Decimal(len(above)) if claim is not limit else limit.number, claim.units, column, above)
+
+
+def _digits(claim: Claim) -> int:
+    return len(str(abs(claim.number or Decimal(0)).normalize()).replace(".", "").strip("0").partition("E")[0])
+
+
+def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> _Made:
+    what = f"from {one.place.path} to {other.place.path}"
+    terms = tuple(Term.from_others(number, frozenset({unit}), fact.source, what) for fact in (one, other))
+    terms[0].row, terms[1].row = one.place.row, other.place.row
+    return _Made(number, frozenset({unit}), what, terms)
+
+
+def _fits(bound: Bound, made: _Made) -> bool:
+    """Whether nothing that it is made from is of something else than what is named; of a total, not all of it."""
+    fits = [bound.fit(term.row) for term in made.terms]
+    return not fits or (max(fits) if made.what.startswith("the ") else min(fits)) >= 0
+
+
+def _close(value: Decimal, said: Decimal, claim: Claim, *, roughly: bool) -> bool:
+    if claim.bound and (value < said) == (claim.bound == ">") and value != said:
+        return False
+    if claim.kind == "ratio":
+        off = Decimal("0.1") if claim.bound else Decimal("0.06") if claim.about else Decimal("0.02")
+        return said != 0 and abs(value - said) <= abs(said) * off
+    if value == said:
+        return True
+    return abs(value - said) <= claim.reach and (claim.about or bool(claim.bound) or claim.step < 1 or roughly)
+
+
+def _comparable(one: Term, other: Term) -> bool:
+    """Values of one unit: of one field, of one row, or of two results."""
+    if one.units and other.units and not one.units & other.units:
+        return False
+    if one.column == other.column or (one.units and other.units):
+        return True
+    return one.row is other.row or one.source != other.source or NOWHERE in (one.row, other.row)
+
+
+def _are_parts(one: Term, other: Term) -> bool:
+    """Whether one may be said as a part or a multiple of the other: two of a field, or two of a row in one unit."""
+    if one.column == other.column:
+        return True
+    return one.row is other.row and one.row is not NOWHERE and one.units == other.units
+
+
+def _quotients(over: Term, under: Term, hundred: Decimal) -> Iterator[_Made]:
+    try:
+        quotient = over.number / under.number
+    except (DivisionByZero, InvalidOperation):
+        return
+    what = f"{over.path} / {under.path}"
+    if over.path.startswith("the sum") and not under.path.startswith("the sum"):
+        return  # a whole is said as a multiple of none of its parts
+    yield _Made(quotient * hundred, frozenset(), what, (over, under))
+    yield _Made((quotient - 1) * hundred, frozenset(), f"{what} - 1", (over, under))
+
+
+def _is_count(term: Term) -> bool:
+    return term.number == term.number.to_integral_value() and 1 < term.number <= 10_000
+
+
+def _day(fact: Fact) -> date | None:
+    year, month, day = fact.date
+    try:
+        return date(year or 0, month or 0, day or 0)
+    except ValueError:
+        return None

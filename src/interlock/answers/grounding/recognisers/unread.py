@@ -1,0 +1,67 @@
+"""What is like a number and was not understood: it holds an answer back, as nobody can say what it claims."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from interlock.answers.grounding.claims import Claim
+
+UNREAD = "unread"
+_ROMAN = re.compile(
+    r"(?<![\w.-])(?=[IVXLCDM]{2,15}(?![\w.-]))M{0,4}(?:CM|CD|D?C{0,4})(?:XC|XL|L?X{0,4})(?:IX|IV|V?I{0,4})"
+)
+_MONEY = re.compile(r"[$€£¥₹₽₩](?!\w)")
+# Letters and digits in one word: p95, e4b71fa. It stands in a result, or is made up.
+_MIXED = re.compile(r"(?<![\w])(?=\w{0,40}[A-Za-z])(?=\w{0,40}\d)\w{2,40}(?!\w)")
+_NO_CODE = re.compile(r"CO2|H2O|CH4|N2O|NO2|SO2|O2|PM10|A[1-5]|\d{1,4}s|m[23]|[ck]m[23]", re.I)
+_CJK = re.compile(r"[〇一二三四五六七八九十百千万億亿两兩壹贰叁肆伍陆柒捌玖拾]+")
+
+
+class Unread:
+    """Whatever is left that is like a number, after every recogniser has taken what it understands."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        words = [*table["words"], *(word for spoken in table["languages"].values() for word in spoken)]
+        self._words = re.compile(rf"\b(?:{'|'.join(sorted(words, key=len, reverse=True))})\b", re.I)
+        self._parts = re.compile(rf"\b\w{{0,40}}(?:{'|'.join(table['compounds'])})\w{{0,40}}\b", re.I)
+        self._roman_words = frozenset(table["roman_words"])
+
+    def find(self, text: str) -> Iterator[Claim]:
+        end = 0
+        for claim in sorted(self._all(text), key=lambda claim: (claim.start, -claim.end)):
+            if claim.start >= end:
+                yield claim
+                end = claim.end
+
+    def _all(self, text: str) -> Iterator[Claim]:
+        yield from self._find(self._words, text)
+        yield from self._find(self._parts, text)
+        yield from self._find(_MONEY, text)
+        for match in _ROMAN.finditer(text):
+            if match[0] and match[0] not in self._roman_words:
+                yield Claim("roman", match[0], match.start(), match.end())
+        if not text.isascii():
+            yield from self._find(_CJK, text)
+        for match in _MIXED.finditer(text):
+            if not _NO_CODE.fullmatch(match[0]):
+                yield Claim("identifier", match[0], match.start(), match.end())
+        yield from _digits(_MIXED.sub(lambda match: "\x00" * len(match[0]), text))
+
+    def _find(self, pattern: re.Pattern[str], text: str) -> Iterator[Claim]:
+        for match in pattern.finditer(text):
+            yield Claim(UNREAD, match[0], match.start(), match.end())
+
+
+def _digits(text: str) -> Iterator[Claim]:
+    """A digit that nobody took; not those of m² and CO₂, which follow a letter."""
+    start = -1
+    for place, char in enumerate(f"{text} "):
+        number = char.isdigit() if char.isascii() else unicodedata.category(char) in ("Nd", "Nl", "No")
+        if number and start < 0 and not (not char.isascii() and text[place - 1 : place].isalpha()):
+            start = place
+        elif not number and start >= 0:
+            yield Claim(UNREAD, text[start:place], start, place)
+            start = -1

@@ -1,0 +1,102 @@
+"""Which thing a value is about: the objects that it stands in, and the names and ids that those go by."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from interlock.values import Json
+
+_BARE = re.compile(r"[\W_]+")
+_KEYS = re.compile(r"^(?:id|name|title|label|code|key|slug|ref|reference|number|no|sku|email)$")
+_KEY_ENDS = re.compile(r"^(?P<kind>.+?)_(?:id|name|title|label|code|no|nr|number|ref|key|sku)$")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_STATES = frozenset({"status", "state", "stage", "phase", "condition", "type", "method", "mode", "severity", "channel"})
+_NO_NAMES = frozenset({"unit", "units", "currency", "date", "time", "note", "notes", "comment", "description"})
+_LONGEST_NAME = 80
+_MOST_WORDS = 8
+_MOST_ROWS = 500
+"""In a longer list no other field is taken for a name than those that are called so."""
+
+
+def plain_name(text: str) -> str:
+    """A name as it is compared: words in lower case, whatever stands between them."""
+    return " ".join(_BARE.sub(" ", text.lower()).split())
+
+
+class Row:
+    """One object of a result, with what it goes by; the rows around it say more about it."""
+
+    __slots__ = ("names", "of_call", "parent", "path")
+
+    def __init__(
+        self, parent: Row | None, path: str, names: Mapping[str, frozenset[str]], *, of_call: bool = False
+    ) -> None:
+        self.parent, self.path, self.names = parent, path, names
+        self.of_call = of_call
+        """Made of the arguments of a call, around all that it returned."""
+
+    def chain(self) -> Iterator[Row]:
+        """The row and those around it, from the inside."""
+        row: Row | None = self
+        while row is not None:
+            yield row
+            row = row.parent
+
+    def names_of_kind(self, kind: str) -> frozenset[str]:
+        """What the nearest of them goes by that has a name of this kind."""
+        return next((row.names[kind] for row in self.chain() if kind in row.names), frozenset())
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of names that say what it is."""
+        return frozenset(kind for row in self.chain() for kind in row.names)
+
+
+NOWHERE = Row(None, "", {})
+
+
+def kind_of_argument(name: str) -> str:
+    """`order_id` and `order` are names of the same kind of thing."""
+    match = _KEY_ENDS.match(_CAMEL.sub("_", name).lower())
+    return name.lower() if match is None else match["kind"]
+
+
+def names_of(
+    value: Mapping[str, Json], where: str, varying: Collection[str] | None = None
+) -> dict[str, frozenset[str]]:
+    """What an object goes by, by kind: its own id and name, those of what it belongs to, and what tells it apart.
+
+    `varying`: of an object in a list, the fields in which the objects of the list differ.
+    """
+    found: dict[str, set[str]] = defaultdict(set)
+    for key, item in value.items():
+        lower = _CAMEL.sub("_", str(key)).lower()
+        if not isinstance(item, str) and not (type(item) is int and "id" in lower):
+            continue
+        if lower in _NO_NAMES:
+            continue
+        plain = plain_name(str(item))
+        if not plain or len(plain) > _LONGEST_NAME or plain.count(" ") >= _MOST_WORDS:
+            continue
+        if _KEYS.match(lower):
+            found[where].add(plain)
+        elif _KEY_ENDS.match(lower):
+            found[kind_of_argument(lower)].add(plain)
+        elif lower in _STATES or (key in varying if varying is not None else str(item)[:1].isupper()):
+            found[lower].add(plain)
+    return {kind: frozenset(names) for kind, names in found.items()}
+
+
+def varying_fields(items: Sequence[Json]) -> frozenset[str]:
+    """The fields with texts that tell the objects of a list apart: not all of them have the same."""
+    rows = [item for item in items if isinstance(item, dict)]
+    if not 2 <= len(rows) <= _MOST_ROWS:
+        return frozenset()
+    seen: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        for key, value in row.items():
+            if isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME:
+                seen[key].add(value)
+    return frozenset(key for key, values in seen.items() if len(values) > 1)
