@@ -13,18 +13,7 @@ from interlock.answers.agent import Agent, model_calls, require_agent
 from interlock.answers.asked import Again, Asked, ModelState, refuse_long_question, require_draft, require_proposals
 from interlock.answers.child_turns import unmet_child
 from interlock.answers.draft_check import check_draft
-from interlock.answers.events import (
-    Abandoned,
-    Delegated,
-    Forced,
-    Noted,
-    Offered,
-    Opened,
-    Planned,
-    Reopened,
-    Retried,
-    TurnLog,
-)
+from interlock.answers.events import Abandoned, Delegated, Noted, Offered, Planned, Reopened, TurnLog
 from interlock.answers.finish import TurnEnd, finish_turn
 from interlock.answers.grounding import Grounded, Source
 from interlock.answers.history import Histories, History, Missing, given_sources, missing_of, outermost
@@ -34,6 +23,7 @@ from interlock.answers.parked import pending_ticket, resume_approved, with_denia
 from interlock.answers.prompts import instructions, retry_prompt, tool_names
 from interlock.answers.requirements import Requirement, leaves, next_needs
 from interlock.answers.result import TurnResult
+from interlock.answers.turn_records import attempt_event, opening_event, opening_payload
 from interlock.errors import ConfigError
 from interlock.models.messages import Proposal, Task, Usage
 from interlock.operations.ledger_writer import LedgerWriter
@@ -121,38 +111,12 @@ class Turn:
             if asked.parent is not None:
                 parent = TurnLog(self._writer, asked.parent)  # first: a parent must not pass without knowing of it
                 await parent.append(Delegated(child=self.id, agent=self.agent.name))
-            await self._log.append(self._opening_event(), self._payload())
+            event = opening_event(self.agent, asked, most_replies=self.most_replies, root_turn=self._root_turn)
+            await self._log.append(event, opening_payload(asked))
         self._count_overhead(started)
         if asked.before is not None and asked.resumes:
             self.set_aside = await resume_approved(self._runtime, asked.before)
         return self
-
-    def _opening_event(self) -> Opened:
-        asked, classified = self.asked, self.asked.classified
-        return Opened(
-            agent=self.agent.name,
-            intents=classified.intents,
-            by=classified.by,
-            certainty=classified.score,
-            requires=self.requirement,
-            enforcement=self.agent.enforcement,
-            most_model_calls=self.most_replies,
-            parent=asked.parent,
-            root_turn=self._root_turn,
-            on_behalf_of=asked.on_behalf_of,
-            workflow=None if asked.workflow is None else asked.workflow.name,
-            mode=asked.mode,
-            run=asked.run,
-        )
-
-    def _payload(self) -> Json:
-        """What lies beside the record of the beginning: the question itself, and what the answer may rest on."""
-        asked = self.asked
-        return {
-            "question": asked.question,
-            "given": [item if isinstance(item, int) else msgspec.to_builtins(item) for item in asked.given],
-            "workflow": msgspec.to_builtins(asked.workflow),
-        }
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -320,7 +284,7 @@ class Turn:
         state, grounded = await self._state(history, draft, model)
         step = next_step(state)
         if isinstance(step, Retry | Force) and self.agent.enforcement == "enforce":
-            await self._log_attempt(step, history)
+            await self._log.append(attempt_event(step, history, self._usage, self.replies))
             return Again(retry_prompt(step), step.need.tool if isinstance(step, Force) else None)
         return msgspec.structs.replace(self._ending(step, draft, grounded), missing=tool_names(state.missing))
 
@@ -377,24 +341,6 @@ class Turn:
             forced=forced,
             calls_left=self.most_replies - self.replies,
         ), grounded
-
-    async def _log_attempt(self, step: Retry | Force, history: History) -> None:
-        """An attempt that did not pass: what had been called, what is missing or is forced now."""
-        called = tuple(call.tool for call in history.calls)
-        if isinstance(step, Force):
-            await self._log.append(
-                Forced(tool=step.need.tool, called=called, usage=self._usage, model_calls=self.replies)
-            )
-            return
-        await self._log.append(
-            Retried(
-                called=called,
-                missing=tool_names(step.missing),
-                unsupported=len(step.unsupported) + bool(step.unchecked),
-                usage=self._usage,
-                model_calls=self.replies,
-            )
-        )
 
     def _count_overhead(self, started: float) -> None:
         self._overhead_s += self._ctx.clock.monotonic() - started
