@@ -221,6 +221,10 @@ class TextLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_name_chars: Annotated[
         int, setting("characters of a name that is compared with known values; a longer one can only be an exact value")
     ] = 500
+    max_session_turns: Annotated[int, setting("earlier turns of a session that the next one knows of")] = 10
+    max_session_minutes: Annotated[
+        int, setting("minutes for which an answer may rest on a record of an earlier turn of its session")
+    ] = 60
 
 
 class Settings(TextLimits, frozen=True, kw_only=True, forbid_unknown_fields=True):

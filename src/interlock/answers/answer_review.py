@@ -6,13 +6,14 @@ import msgspec
 
 from interlock.answers import prompts
 from interlock.answers.asked import Asked
-from interlock.answers.events import ENDS, Finished, Opened, Reviewed, TurnLog, event_of
+from interlock.answers.events import ENDS, Finished, Opened, Replied, Reviewed, TurnLog, event_of
 from interlock.answers.finish import ANSWER
 from interlock.answers.grounding import Source
 from interlock.answers.history import read_history
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import TurnOutcome
 from interlock.answers.result import Action, TurnResult, TurnStatus
+from interlock.answers.sessions.settled import Settled, bind
 from interlock.answers.workflows import Workflow
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
@@ -23,6 +24,8 @@ from interlock.records import Stored
 from interlock.review import voice_of
 from interlock.state import Ticket, TicketKind, TicketState
 from interlock.transitions import DecideTicket
+
+Settlements = tuple[Settled, ...]
 
 
 async def _own_records(store: Store, turn: str) -> list[Stored]:
@@ -58,13 +61,18 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
     if history.finished is not None and history.finished.outcome not in (TurnOutcome.WAITING, TurnOutcome.ASKED):
         raise NotAllowed(f"turn {turn!r} has ended as {history.finished.outcome}; open a new one")
     payload = await payload_of(ctx.store, record.id, record.content())
+    replies = [await payload_of(ctx.store, r.id, r.content()) for r in records if isinstance(event_of(r), Replied)]
     if "question" not in payload:
         raise NotAllowed(f"the question of turn {turn!r} was deleted; it cannot be gone on with")
+    settled = msgspec.convert(next((r["settled"] for r in reversed(replies) if r.get("settled")), ()), Settlements)
+    settled = settled or msgspec.convert(payload.get("settled", ()), Settlements)
+    replied = history.replied
+    requires = opened.requires if replied is None or replied.requires is None else replied.requires
     return Asked(
         id=turn,
         question=payload["question"],
         # As it was taken then: an agent whose intents have changed since does not change what this answer needs.
-        classified=Classified(opened.requires, opened.intents, opened.by, opened.certainty),
+        classified=Classified(bind(requires, settled), opened.intents, opened.by, opened.certainty),
         principal=record.content().principal,
         parent=opened.parent,
         run=opened.run,
@@ -74,6 +82,8 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
         on_behalf_of=opened.on_behalf_of,
         root_turn=opened.root_turn,
         before=history,
+        settled=settled,
+        said=tuple(reply["reply"] for reply in replies if isinstance(reply.get("reply"), str)),
     )
 
 

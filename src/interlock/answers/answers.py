@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Generator, Sequence
-from typing import Any, TypedDict, Unpack
+from collections.abc import Sequence
+from typing import TypedDict, Unpack
 
 import msgspec
 
@@ -14,8 +14,10 @@ from interlock.answers.answer_review import decide_answer, fetch_result, reopen_
 from interlock.answers.asked import Asked, refuse_long_question
 from interlock.answers.grounding import Source
 from interlock.answers.intents import Classified, Classifier
+from interlock.answers.pending_turn import PendingTurn
 from interlock.answers.requirements import Requirement, leaves, need
 from interlock.answers.result import TurnResult
+from interlock.answers.sessions.session import Session, answer_question
 from interlock.answers.turn import Turn
 from interlock.answers.workflows import Workflow
 from interlock.canonical import did_you_mean
@@ -44,25 +46,6 @@ class TurnDetails(TypedDict, total=False):
     """Earlier records (their numbers) and chunks of text that the answer may rest on."""
 
 
-class Reopening:
-    """A turn that is being looked up in the ledger: enter it, or await it."""
-
-    def __init__(self, find: Callable[[], Coroutine[Any, Any, Turn]]) -> None:
-        self._find = find
-        self._turn: Turn | None = None
-
-    def __await__(self) -> Generator[Any, Any, Turn]:
-        return self._find().__await__()
-
-    async def __aenter__(self) -> Turn:
-        self._turn = await self._find()
-        return await self._turn.__aenter__()
-
-    async def __aexit__(self, *error: Any) -> None:
-        assert self._turn is not None
-        await self._turn.__aexit__(*error)
-
-
 class Answers:
     """The second half: `Answers(runtime)` opens turns, in which an answer leaves only when it is supported."""
 
@@ -83,6 +66,17 @@ class Answers:
 
     def turn(self, question: str, *, agent: Agent, **details: Unpack[TurnDetails]) -> Turn:
         """A turn of an agent: `async with answers.turn(question, agent=agent) as turn`, then call, and finish."""
+        return self._turn(agent, self._ask(question, agent, details))
+
+    def session(self, name: str) -> Session:
+        """A conversation of several turns, by its name: `session.turn(question, agent=agent)` knows the earlier ones.
+
+        It belongs to the principal (and to whom it is on behalf of) that its turns are opened with.
+        """
+        refuse_odd_names({}, self.runtime, name)
+        return Session(name, self.runtime.context, self._ask, self._turn, self.classify)
+
+    def _ask(self, question: str, agent: Agent, details: TurnDetails) -> Asked:
         refuse_long_question(question, self.runtime.context.limits)
         refuse_unknown("Answers.turn", details, TurnDetails.__annotations__)
         require_agent(agent)
@@ -95,7 +89,7 @@ class Answers:
         else:
             requirement = need(requires) if isinstance(requires, str) else requires
             classified = Classified(requirement, by="caller", score=1.0)
-        asked = Asked(
+        return Asked(
             id=self.runtime.context.ids.new(),
             question=question,
             classified=classified,
@@ -107,22 +101,27 @@ class Answers:
             given=tuple(details.get("given", ())),
             workflow=details.get("workflow") or agent.workflow,
         )
-        return self._turn(agent, asked)
 
-    def reopen(self, turn: str, *, agent: Agent, on_behalf_of: str | None = None, resume: bool = True) -> Reopening:
+    def reopen(
+        self, turn: str, *, agent: Agent, on_behalf_of: str | None = None, resume: bool = True, reply: str | None = None
+    ) -> PendingTurn:
         """Go on with a turn that waited for a person, under a new deadline: what it had done still counts.
 
         `async with answers.reopen(turn, agent=agent) as turn`, like a new one; awaited, it is that turn, not entered.
         When it is entered, its calls that were approved meanwhile are made, each with its own ticket. `resume=False`:
-        they are left to whoever goes on, as their tools cannot be run from here.
+        they are left to whoever goes on, as their tools cannot be run from here. `reply`: what somebody says to the
+        question that the turn has asked.
         """
         require_agent(agent)
 
         async def find() -> Turn:
             asked = await reopen_turn(self.runtime.context, turn, agent.name, on_behalf_of)
+            if reply is not None:
+                refuse_long_question(reply, self.runtime.context.limits)
+                asked = answer_question(self.runtime.context, agent, asked, reply, self.classify)
             return self._turn(agent, msgspec.structs.replace(asked, resumes=resume))
 
-        return Reopening(find)
+        return PendingTurn(find)
 
     async def result(self, turn: str) -> TurnResult:
         """The result of a turn as it stands now: also after a reviewer released, corrected or rejected it."""

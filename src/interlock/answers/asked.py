@@ -5,6 +5,9 @@ from __future__ import annotations
 from interlock.answers.grounding import Source
 from interlock.answers.history import History
 from interlock.answers.intents import Classified
+from interlock.answers.requirements import AllOf, AnyOf, Need
+from interlock.answers.sessions.context import EarlierCall, SessionPlace
+from interlock.answers.sessions.settled import Settled
 from interlock.answers.workflows import Workflow
 from interlock.config import TextLimits
 from interlock.errors import ConfigError
@@ -58,6 +61,16 @@ class ModelState(Value, frozen=True):
     """Why it failed."""
 
 
+class UserReply(Value, frozen=True):
+    """What somebody has said to a question that a turn had asked."""
+
+    text: str
+    settled: tuple[Settled, ...] = ()
+    intents: tuple[str, ...] = ()
+    requires: Need | AllOf | AnyOf | None = None
+    """What the answer needs, where the reply says what is wanted at all."""
+
+
 class Asked(Value, frozen=True):
     """What a turn starts from."""
 
@@ -80,3 +93,18 @@ class Asked(Value, frozen=True):
     """What is left of the time of the turn that delegates."""
     root_turn: str | None = None
     """The outermost turn, whose budget this one spends; None: itself."""
+    session: SessionPlace | None = None
+    """The conversation that it is a turn of."""
+    earlier: tuple[EarlierCall, ...] = ()
+    """What was called in the session before."""
+    settled: tuple[Settled, ...] = ()
+    """What the conversation has settled about the calls that are needed."""
+    said: tuple[str, ...] = ()
+    """What was said to the questions that this turn has asked."""
+    reply: UserReply | None = None
+    """The last of these, where the turn is gone on with by it."""
+
+    @property
+    def words(self) -> str:
+        """Everything that whoever asked has said in this turn."""
+        return "\n".join((self.question, *self.said))

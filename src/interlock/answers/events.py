@@ -37,6 +37,35 @@ class Opened(Value, frozen=True, tag_field="event", tag="opened"):
     workflow: str | None = None
     mode: Mode | None = None
     run: str | None = None
+    session: str | None = None
+    """The conversation that it belongs to."""
+
+
+class Joined(Value, frozen=True, tag_field="event", tag="joined"):
+    """A turn was opened in a session: one of the session's own records, by which its turns are found again."""
+
+    turn: str
+    session: str
+
+
+class AskedBack(Value, frozen=True):
+    """What a turn has asked whoever asked: which arguments of which tool, or what is wanted at all."""
+
+    tool: str = ""
+    fields: tuple[str, ...] = ()
+    intents: tuple[str, ...] = ()
+    """What it could be that is asked for, where that was not clear."""
+
+
+class Replied(Value, frozen=True, tag_field="event", tag="replied"):
+    """What a turn has asked was answered; the words and the values lie beside the record."""
+
+    tool: str = ""
+    fields: tuple[str, ...] = ()
+    """The arguments that were given by it."""
+    intents: tuple[str, ...] = ()
+    requires: Need | AllOf | AnyOf | None = None
+    """What the answer needs, where the reply says what is wanted."""
 
 
 class Reopened(Value, frozen=True, tag_field="event", tag="reopened"):
@@ -114,6 +143,8 @@ class Finished(Value, frozen=True, tag_field="event", tag="finished"):
     enforced: bool = True
     required: bool = True
     intents: tuple[str, ...] = ()
+    asks: AskedBack | None = None
+    """What was asked back, where the turn ended so."""
 
 
 class Abandoned(Value, frozen=True, tag_field="event", tag="abandoned"):
@@ -135,7 +166,19 @@ class Reviewed(Value, frozen=True, tag_field="event", tag="reviewed"):
 
 
 TurnEvent = (
-    Opened | Reopened | Retried | Forced | Delegated | Planned | Noted | Offered | Finished | Abandoned | Reviewed
+    Opened
+    | Joined
+    | Reopened
+    | Replied
+    | Retried
+    | Forced
+    | Delegated
+    | Planned
+    | Noted
+    | Offered
+    | Finished
+    | Abandoned
+    | Reviewed
 )
 ENDS = ("finished", "reviewed")
 """The statuses of records that say what the answer is."""

@@ -15,11 +15,13 @@ from interlock.answers.events import (
     Delegated,
     Finished,
     Forced,
+    Joined,
     Noted,
     Offered,
     Opened,
     Planned,
     Reopened,
+    Replied,
     Retried,
     Reviewed,
     TurnEvent,
@@ -55,6 +57,10 @@ class History(Value, frozen=True):
     """The model has written the plan that its workflow wants."""
     offered: tuple[str, ...] | None = None
     """The tools that were offered last; None: all of the agent's."""
+    replied: Replied | None = None
+    """What was answered last of what it had asked."""
+    replied_at: int = 0
+    """The record of that: calls before it were made without knowing it."""
     usage: Usage = Usage()
     model_calls: int = 0
     sources: tuple[Source, ...] = ()
@@ -176,8 +182,11 @@ class _Fold:
     def history(self, *, evidence: bool) -> History:
         """What they say."""
         history = History(turn=self._turn)
-        for _number, event in sorted(self._events.items()):
+        for number, event in sorted(self._events.items()):
             history = _after(history, event)
+            if isinstance(event, Replied):  # from here on it is asked again, knowing more
+                again = replace(history, retries=0, corrected=False, forced=())
+                history = replace(again, replied=event, replied_at=number)
         found = [item for _number, item in sorted(self._evidence.items())] if evidence else []
         return replace(
             history,
@@ -217,7 +226,7 @@ def _after(history: History, event: TurnEvent) -> History:
         case Finished(usage=usage, model_calls=calls) | Abandoned(usage=usage, model_calls=calls):
             finished = event if isinstance(event, Finished) else history.finished
             return replace(history, finished=finished, usage=usage, model_calls=calls)
-        case Reopened() | Reviewed():
+        case Reopened() | Replied() | Reviewed() | Joined():
             return history
         case _:
             assert_never(event)
@@ -321,7 +330,8 @@ async def given_sources(store: Store, given: Sequence[Source | int]) -> tuple[So
         # Records of turns hold drafts and questions: what a model wrote once must not become its own evidence.
         if not records or records[0].kind != "call":
             raise ConfigError(f"there is no record {item} of a call that an answer could rest on")
-        found.append(await _source(store, records[0], records[0].content()))
+        source = await _source(store, records[0], records[0].content())
+        found.append(replace(source, at_us=records[0].at_us))
     return tuple(found)
 
 
@@ -351,9 +361,10 @@ def missing_of(requirement: Requirement, history: History) -> Missing:
     if missing is None:
         return Missing()
     wanted = {leaf.tool for leaf in next_needs(missing)}
-    mine = [call for call in history.calls if call.tool in wanted]
+    known = [call for call in history.calls if call.record > history.replied_at]
+    mine = [call for call in known if call.tool in wanted]
     failed = empty = question = refused = ""
-    if is_hopeless(missing, history.calls):
+    if is_hopeless(missing, known):
         denied = [call for call in mine if call.refused]
         refused = f"{denied[-1].tool} was not done: {denied[-1].message}" if denied else ""
         ended = [call for call in mine if call.ran and call.status in (Status.FAILED, Status.UNKNOWN)]

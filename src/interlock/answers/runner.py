@@ -88,6 +88,7 @@ class Runner:
         turn = self._turn
         await self.begin()
         if turn.asked.before is not None:
+            self._messages += [Message("user", text) for text in turn.asked.said]
             self._messages += rebuild_messages(await turn.recall())
             if await turn.is_waiting():  # for a person, and whatever a model says, that is not its to decide
                 step = await turn.finish(None)
@@ -111,7 +112,7 @@ class Runner:
         if reply.blocked:
             return await turn.finish(None, blocked=reply.blocked)
         if reply.question:
-            return await turn.ask(reply.question)
+            return await turn.ask(reply.question, fields=reply.asks_for)
         if not reply.proposals:
             return await self.on_text(reply)
         parked = await self._calls(reply, forced)

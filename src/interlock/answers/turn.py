@@ -13,7 +13,7 @@ from interlock.answers.agent import Agent, model_calls, require_agent
 from interlock.answers.asked import Again, Asked, ModelState, refuse_long_question, require_draft, require_proposals
 from interlock.answers.child_turns import unmet_child
 from interlock.answers.draft_check import check_draft
-from interlock.answers.events import Abandoned, Delegated, Noted, Offered, Planned, Reopened, TurnLog
+from interlock.answers.events import Abandoned, AskedBack, Noted, Offered, Planned, TurnLog
 from interlock.answers.finish import TurnEnd, finish_turn
 from interlock.answers.grounding import Grounded, Source
 from interlock.answers.history import Histories, History, Missing, given_sources, missing_of, outermost
@@ -23,7 +23,11 @@ from interlock.answers.parked import pending_ticket, resume_approved, with_denia
 from interlock.answers.prompts import instructions, retry_prompt, tool_names
 from interlock.answers.requirements import Requirement, leaves, next_needs
 from interlock.answers.result import TurnResult
-from interlock.answers.turn_records import attempt_event, opening_event, opening_payload
+from interlock.answers.sessions.asked_back import describe_question
+from interlock.answers.sessions.describe import describe_session
+from interlock.answers.sessions.follow_up import pass_on
+from interlock.answers.sessions.settled import find_settled
+from interlock.answers.turn_records import attempt_event, log_opening, log_reopening, opening_event
 from interlock.errors import ConfigError
 from interlock.models.messages import Proposal, Task, Usage
 from interlock.operations.ledger_writer import LedgerWriter
@@ -86,15 +90,17 @@ class Turn:
     @property
     def instructions(self) -> str:
         """What the model is told before the question."""
-        return instructions(self.agent, self.tools)
+        session = describe_session(self.asked, self._ctx.clock.now_us())
+        return "\n\n".join(part for part in (instructions(self.agent, self.tools), session) if part)
 
     @property
     def most_replies(self) -> int:
         """The bound on model calls."""
-        workflow = self.asked.workflow
-        return model_calls(
-            self.agent, self.requirement, 0 if workflow is None else workflow.calls + len(workflow.phases)
-        )
+        workflow, before = self.asked.workflow, self.asked.before
+        rounds = 0 if workflow is None else workflow.calls + len(workflow.phases)
+        # What was asked back and is answered is asked again: what it took until then does not count against that.
+        spent = before.model_calls if before is not None and self.asked.reply is not None else 0
+        return spent + model_calls(self.agent, self.requirement, rounds)
 
     @property
     def left_s(self) -> float:
@@ -106,13 +112,10 @@ class Turn:
         self._given = await given_sources(self._ctx.store, asked.given)
         self._root_turn = asked.root_turn or await outermost(self._ctx.store, asked.parent)
         if asked.before is not None:
-            await self._log.append(Reopened(agent=self.agent.name))
+            await log_reopening(self._log, self.agent, asked.reply)
         else:
-            if asked.parent is not None:
-                parent = TurnLog(self._writer, asked.parent)  # first: a parent must not pass without knowing of it
-                await parent.append(Delegated(child=self.id, agent=self.agent.name))
             event = opening_event(self.agent, asked, most_replies=self.most_replies, root_turn=self._root_turn)
-            await self._log.append(event, opening_payload(asked))
+            await log_opening(self._writer, self._log, self.agent, asked, event)
         self._count_overhead(started)
         if asked.before is not None and asked.resumes:
             self.set_aside = await resume_approved(self._runtime, asked.before)
@@ -142,6 +145,7 @@ class Turn:
             workflow=agent.workflow,
             at_most_s=self.left_s,
         )
+        asked = pass_on(self.asked, asked, agent)
         return Turn(self._runtime, agent, asked, self._classify)
 
     def count_usage(self, usage: Usage) -> None:
@@ -179,15 +183,18 @@ class Turn:
     async def task(self) -> Task:
         """What is known about the question, as values beside the words of the prompt."""
         missing = missing_of(self.requirement, await self._histories.read(self.id, evidence=False)).what
-        classified = self.asked.classified
+        classified, needs = self.asked.classified, () if missing is None else next_needs(missing)
+        settled = find_settled(needs[0], self.asked.settled) if needs else None
         return Task(
             question=self.asked.question,
             required=bool(leaves(self.requirement)),
-            needs=() if missing is None else tuple(leaf.tool for leaf in next_needs(missing)),
+            needs=tuple(leaf.tool for leaf in needs),
             intents=classified.intents,
             certainty=classified.score,
             purpose=self.agent.purpose or f"You are {self.agent.name}.",
             abilities=tuple(intent.name for intent in self.agent.intents),
+            settled={} if settled is None else settled.arguments,
+            carried={} if settled is None else settled.carried,
             vocabulary=self.agent.vocabulary,
         )
 
@@ -243,12 +250,16 @@ class Turn:
         odd = not proposal.id.isprintable() or len(proposal.id) > _LONGEST_ID
         return self.call(proposal.tool, proposal.arguments, call_id="" if odd else proposal.id)
 
-    async def ask(self, question: str) -> TurnResult:
-        """End the turn with a question of its own: something has to be said first."""
+    async def ask(self, question: str, *, fields: tuple[str, ...] = ()) -> TurnResult:
+        """End the turn with a question of its own: something has to be said first.
+
+        `fields`: the arguments of the call that is due which the question is about, so that an answer to it is read so.
+        """
         async with self._finishing:
             if self.result is None:
                 history = await self._histories.read(self.id)
-                ending = self._ending(Ask(question), "", Grounded())
+                asks = describe_question(self.asked.classified, history, self._ctx.bindings, fields)
+                ending = self._ending(Ask(question), "", Grounded(), asks)
                 self.result = await finish_turn(self._writer, self._log, self._ctx, ending, history)
             return self.result
 
@@ -286,9 +297,12 @@ class Turn:
         if isinstance(step, Retry | Force) and self.agent.enforcement == "enforce":
             await self._log.append(attempt_event(step, history, self._usage, self.replies))
             return Again(retry_prompt(step), step.need.tool if isinstance(step, Force) else None)
-        return msgspec.structs.replace(self._ending(step, draft, grounded), missing=tool_names(state.missing))
+        asks = None
+        if isinstance(step, Ask):
+            asks = describe_question(self.asked.classified, history, self._ctx.bindings)
+        return msgspec.structs.replace(self._ending(step, draft, grounded, asks), missing=tool_names(state.missing))
 
-    def _ending(self, step: Step, draft: str, grounded: Grounded) -> TurnEnd:
+    def _ending(self, step: Step, draft: str, grounded: Grounded, asks: AskedBack | None = None) -> TurnEnd:
         return TurnEnd(
             turn=self.id,
             agent=self.agent,
@@ -303,12 +317,14 @@ class Turn:
             usage=self._usage,
             replies=self.replies,
             on_behalf_of=self.asked.on_behalf_of,
+            asks=asks,
+            given=self._given,
         )
 
     async def _state(self, history: History, draft: str, model: ModelState) -> tuple[TurnState, Grounded]:
         lacking = missing_of(self.requirement, history)
         child = await unmet_child(self._histories, history)
-        sources, question = (*history.sources, *self._given), self.asked.question
+        sources, question = (*history.sources, *self._given), self.asked.words
         found = await check_draft(draft, self.agent, history, sources, self._ctx.limits, question=question)
         grounded = found.grounded
         required = bool(leaves(self.requirement))

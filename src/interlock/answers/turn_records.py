@@ -5,12 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from interlock.answers.agent import Agent
-from interlock.answers.asked import Asked
-from interlock.answers.events import Forced, Opened, Retried
+from interlock.answers.asked import Asked, UserReply
+from interlock.answers.events import Delegated, Forced, Joined, Opened, Reopened, Replied, Retried, TurnLog
 from interlock.answers.history import History
 from interlock.answers.ladder import Force, Retry
 from interlock.answers.prompts import tool_names
 from interlock.models.messages import Usage
+from interlock.operations.ledger_writer import LedgerWriter
 from interlock.values import Json
 
 
@@ -31,6 +32,7 @@ def opening_event(agent: Agent, asked: Asked, *, most_replies: int, root_turn: s
         workflow=None if asked.workflow is None else asked.workflow.name,
         mode=asked.mode,
         run=asked.run,
+        session=None if asked.session is None else asked.session.name,
     )
 
 
@@ -40,7 +42,35 @@ def opening_payload(asked: Asked) -> Json:
         "question": asked.question,
         "given": [item if isinstance(item, int) else msgspec.to_builtins(item) for item in asked.given],
         "workflow": msgspec.to_builtins(asked.workflow),
+        "settled": msgspec.to_builtins(asked.settled),
     }
+
+
+async def log_opening(writer: LedgerWriter, log: TurnLog, agent: Agent, asked: Asked, opened: Opened) -> None:
+    """Write the beginning of a turn; before it, in the records of those that have to know of it."""
+    if asked.parent is not None:
+        parent = TurnLog(writer, asked.parent)  # first: a parent must not pass without knowing of it
+        await parent.append(Delegated(child=asked.id, agent=agent.name))
+    if asked.session is not None:
+        session = TurnLog(writer, asked.session.key(writer.store))
+        await session.append(Joined(turn=asked.id, session=asked.session.name))
+    await log.append(opened, opening_payload(asked))
+
+
+async def log_reopening(log: TurnLog, agent: Agent, reply: UserReply | None) -> None:
+    """Write that a turn is gone on with, and by which words, where it had asked something."""
+    await log.append(Reopened(agent=agent.name))
+    if reply is None:
+        return
+    fields = tuple(name for settled in reply.settled for name in settled.arguments)
+    event = Replied(
+        tool=reply.settled[0].tool if reply.settled else "",
+        fields=fields,
+        intents=reply.intents,
+        requires=reply.requires,
+    )
+    # The values lie beside the record, as the question does: a tool may redact them.
+    await log.append(event, {"reply": reply.text, "settled": msgspec.to_builtins(reply.settled)})
 
 
 def attempt_event(step: Retry | Force, history: History, usage: Usage, replies: int) -> Retried | Forced:

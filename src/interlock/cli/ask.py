@@ -25,6 +25,7 @@ from interlock.answers.runner import (
     ascii_json,
     run_turn,
 )
+from interlock.answers.sessions.follow_up import SESSION
 from interlock.cli.apps import load_apps
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.options import load_command_settings, store_option
@@ -69,7 +70,13 @@ def register(commands: Any, common: Any) -> None:
     parser.add_argument("question", nargs="?", help="the question, or - to read it from standard input")
     parser.add_argument("--agent", help="which of its agents (default: the first)")
     parser.add_argument("--model", help="local, provider:name, or python:module:NAME (default: the setting `model`)")
-    parser.add_argument("--turn", dest="turn_id", metavar="ID", help="go on with a turn that waited for a person")
+    parser.add_argument(
+        "--turn",
+        dest="turn_id",
+        metavar="ID",
+        help="go on with a turn that waited for a person; with a text, answer what it has asked",
+    )
+    parser.add_argument("--session", metavar="NAME", help="the conversation that this is the next turn of")
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="how far changes go")
     parser.add_argument("--quiet", action="store_true", help="only the answer")
     common(parser)
@@ -86,7 +93,9 @@ def run(given: argparse.Namespace) -> int:
     loaded = load_command_settings(given)
     app = find_app(given.app, load_apps(loaded))
     watch = _Watch(notes(), given.quiet or given.json)
-    if not given.turn_id and given.question in (None, "-"):
+    if given.turn_id and given.session:
+        raise ConfigError("--turn goes on with one turn, which knows its session; leave out --session")
+    if given.question == "-" or (given.question is None and not given.turn_id):
         given.question = sys.stdin.read()  # before the loop begins, which Ctrl-C could not end while this waits
     result = run_to_end(_ask(given, loaded, app, watch))
     if given.json:
@@ -133,7 +142,10 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
         answers = Answers(runtime)
         if given.turn_id:
             await _require_turn(runtime.store, given.turn_id)
-            opened = await answers.reopen(given.turn_id, agent=agent)
+            opened = await answers.reopen(given.turn_id, agent=agent, reply=given.question)
+        elif given.session:
+            with notes().status("reading the question (the first time on a machine, what is asked is learned) …"):
+                opened = await answers.session(given.session).turn(given.question, agent=agent, **details)
         else:
             with notes().status("reading the question (the first time on a machine, what is asked is learned) …"):
                 # In a thread: the first time an agent's classifier is trained, which takes seconds.
@@ -160,6 +172,8 @@ def _start(found: Classified, model: str) -> None:
 
 def describe_recognised(found: Classified) -> str:
     """What a question was taken for, and no surer than that is."""
+    if found.by == SESSION:
+        return "it goes on from what was asked before"
     if not found.intents:
         return "recognised nothing in particular"
     how = _RECOGNISED_BY.get(found.by, found.by)
@@ -235,6 +249,9 @@ def show_answer(
     how = f"{result.outcome.value}{said}, {format_count(result.model_calls, 'model call')}"
     how += f" ({used.input_tokens} + {used.output_tokens} tokens{cost})" if used.input_tokens else ""
     out.print(f"{colorize(result.status.value)} [dim]{how}[/]{why}")
+    if result.status is TurnStatus.ASKED:
+        command = f"ask {ask} --turn {result.turn} 'the answer'{where}"
+        out.print(f"[dim]to answer: interlock {sanitize(command)}[/]")
     if result.status is TurnStatus.WAITING and result.ticket is not None:
         _say_how_to_go_on(result.ticket, result.turn, where, ask)
     elif result.ticket is not None:

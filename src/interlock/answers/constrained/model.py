@@ -57,9 +57,11 @@ class ConstrainedModel:
         if task is not None:
             words = _vocabulary(task)
             given = await leave_loop(len(task.question), extract_arguments, card, task.question, words)
+            given |= {name: () if value is None else (value,) for name, value in task.settled.items()}
             question = await leave_loop(len(task.question), open_question, request, task, card, given, words)
-            if question:
-                return Reply(question=question)
+            if question.text:
+                return Reply(question=question.text, asks_for=question.fields)
+            given |= {name: (value,) for name, value in task.carried.items() if not given.get(name)}
         said = " ".join(message.text for message in request.messages if message.role == "user")
         asked = Request(
             instructions=f"Write the arguments of {card.name} as JSON. {card.description.strip().splitlines()[0]}",
