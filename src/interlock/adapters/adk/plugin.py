@@ -17,10 +17,10 @@ from google.genai import types
 
 from interlock.adapters.adk.bypasses import refuse_bypasses
 from interlock.adapters.adk.confirmations import SessionCall, ask, take_answer
-from interlock.adapters.adk.llm import FINAL, MODEL_FAILED, QUESTION, TURN
+from interlock.adapters.adk.llm import FIELDS, FINAL, MODEL_FAILED, QUESTION, TURN
 from interlock.adapters.adk.session import (
     answer_instead,
-    own_records,
+    name_session,
     remember,
     session_of,
     user_of,
@@ -133,12 +133,13 @@ class InterlockPlugin(BasePlugin):
             question = (request or _text(callback_context.user_content)).strip() or "(no text)"
             if problem := question_problem(question, self._runtime.context.limits):
                 return _content(self._let_out_answer(key, problem[:1].upper() + problem[1:]))
-            # Session state comes from clients: only what we wrote there, of this user's calls, becomes evidence.
-            given = await own_records(self._runtime.store, callback_context)
-            details: dict[str, Any] = {"given": given, "on_behalf_of": user}
             if parent is not None:
-                details["parent"] = parent
-            turn = self._answers.turn(question, agent=known, **details)
+                turn = self._answers.turn(question, agent=known, on_behalf_of=user, parent=parent)
+            else:
+                # By the ledger, not by the session's state, which clients can write: what was called before, what was
+                # asked, and what an answer may rest on.
+                session = self._answers.session(name_session(callback_context))
+                turn = await session.turn(question, agent=known, resume=False, on_behalf_of=user)
         await turn.__aenter__()
         waited = WAITED.get()  # AgentTool works in a session of its own, for the same program
         own = waited is not None and waited.session == session_of(callback_context)
@@ -226,7 +227,7 @@ class InterlockPlugin(BasePlugin):
         text = "".join(part.text or "" for part in parts if not part.thought)
         beside = llm_response.custom_metadata or {}
         if beside.get(QUESTION):
-            asked = await open_.turn.ask(str(beside[QUESTION]))
+            asked = await open_.turn.ask(str(beside[QUESTION]), fields=tuple(beside.get(FIELDS, ())))
             return LlmResponse(content=_content(self._let_out_answer(open_.key, asked.answer)))
         blocked = f"the provider refused ({refused})" if refused else ""
         failed = llm_response.error_message or code if code == MODEL_FAILED else ""

@@ -219,6 +219,9 @@ def _last_things(context: SessionContext, arguments: ToolArguments) -> dict[str,
 
 
 def _goes_on(question: str, said: Utterance, arguments: ToolArguments, known: frozenset[str]) -> bool:
+    # A place in a list that could not be found there names something else than what was spoken of last.
+    if said.ordinal is not None or said.other:
+        return False
     left = tuple(word for word in said.left if word not in known)
     if may_name_another(question, said.left, arguments):
         return False
