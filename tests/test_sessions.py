@@ -6,11 +6,13 @@ from enum import StrEnum
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from interlock import Runtime, Tool, tool
-from interlock.answers import Agent, Answers, Intent, Turn, TurnResult, TurnStatus, run_turn
+from interlock.answers import Agent, Answers, Intent, Turn, TurnResult, TurnStatus, need, run_turn
 from interlock.answers.constrained import constrain
 from interlock.answers.events import Joined, Replied, event_of
+from interlock.answers.intents import Classified
 from interlock.answers.requirements import leaves
 from interlock.errors import ConfigError, NotAllowed
 from interlock.models import Proposal, Reply, Request
@@ -27,6 +29,8 @@ PLACES = {
 }
 TREES = {"waldo-lake": 41, "waldo-mtn": 17, "bobby-lake": 23, "cedar-creek": 36}
 
+SEASONS = ("winter", "spring", "summer")
+
 
 class Season(StrEnum):
     spring = "spring"
@@ -34,20 +38,20 @@ class Season(StrEnum):
     winter = "winter"
 
 
-def make_tools(made: list[tuple[str, Any]]) -> list[Tool]:
+def make_tools(made: list[tuple[Any, ...]]) -> list[Tool]:
     @tool(effect="read", known_values={"place_id": PLACES})
     async def count_trees(
         place_id: str, season: Season = Season.summer, limit_ft: float | None = None
     ) -> dict[str, Any]:
         """Fallen trees at a place in a season."""
         made.append((place_id, season.value, limit_ft))
-        return {"count": TREES[place_id] + len(season), "place": PLACES[place_id], "season": season.value}
+        return {"count": TREES[place_id] + SEASONS.index(season), "place": PLACES[place_id], "season": season.value}
 
     @tool(effect="read", known_values={"place_id": PLACES})
     async def closing_state(place_id: str) -> dict[str, Any]:
         """Whether a place is closed."""
         made.append((place_id, "closing"))
-        return {"rank": 7, "state": "restricted", "place": PLACES[place_id]}
+        return {"closing_rank": 7, "state": "restricted", "place": PLACES[place_id]}
 
     @tool(effect="read")
     async def list_places() -> list[dict[str, str]]:
@@ -81,7 +85,7 @@ class World:
     """A runtime with what its tools were called with, and a conversation."""
 
     def __init__(self, store: str = "memory://", **parts: Any) -> None:
-        self.made: list[tuple[str, Any]] = []
+        self.made: list[tuple[Any, ...]] = []
         self.runtime = Runtime.open(store, policy=parse_policy(OPEN), tools=make_tools(self.made), **parts)
         self.answers = Answers(self.runtime)
 
@@ -306,13 +310,13 @@ async def test_a_model_that_can_be_told_is_told_values_and_bound_by_them(world: 
     await world.ask("How many trees at Waldo Lake in winter?")
     model = Follows(
         call(place_id="Bobby Lake", season="spring"),  # another place: that does not answer it
-        Reply("There are 29 trees."),
+        Reply("There are 24 trees."),
         call(place_id="Waldo Lake", season="spring"),
-        Reply("There are 47 trees at Waldo Lake in spring."),
+        Reply("There are 42 trees at Waldo Lake in spring."),
     )
     result = await world.answers.session("s").ask("and in spring?", agent=AGENT, model=model)
     assert result.status is TurnStatus.VERIFIED
-    assert "47 trees" in result.answer
+    assert "42 trees" in result.answer
     told = model.seen[0].instructions
     assert 'the last call first: count_trees(place_id="waldo-lake", season="winter") at ' in told
     assert 'This question goes on from there: it is about count_trees(place_id="waldo-lake", season="spring").' in told
@@ -385,16 +389,16 @@ async def test_the_age_of_what_was_found_before_is_said() -> None:
     world = World(clock=clock)
     first = await world.ask("How many trees at Cedar Creek in spring?")
     clock.advance(60 * 7)
-    result = await drafted(world, COMPARE, "Bobby Lake has 29 trees, Cedar Creek had 42.")
+    result = await drafted(world, COMPARE, "Bobby Lake has 24 trees, Cedar Creek had 37.")
     assert result.status is TurnStatus.VERIFIED
-    assert f"Note: 42: as of 08:00 UTC, record {first.records[0]} (count_trees)" in result.answer
-    assert "29: as of" not in result.answer
+    assert f"Note: 37: as of 08:00 UTC, record {first.records[0]} (count_trees)" in result.answer
+    assert "24: as of" not in result.answer
     await world.runtime.close()
 
 
 async def test_what_was_found_about_another_is_no_evidence_unless_it_is_compared(world: World) -> None:
     await world.ask("How many trees at Cedar Creek in spring?")
-    result = await drafted(world, "How many trees at Bobby Lake in spring?", "Bobby Lake has 42 trees.")
+    result = await drafted(world, "How many trees at Bobby Lake in spring?", "Bobby Lake has 37 trees.")
     assert result.status is TurnStatus.RENDERED
 
 
@@ -403,7 +407,7 @@ async def test_what_is_too_old_is_no_evidence() -> None:
     world = World(clock=clock)
     await world.ask("How many trees at Cedar Creek in spring?")
     clock.advance(61 * 60)
-    result = await drafted(world, COMPARE, "Bobby Lake has 29 trees, Cedar Creek had 42.")
+    result = await drafted(world, COMPARE, "Bobby Lake has 24 trees, Cedar Creek had 37.")
     assert result.status is TurnStatus.RENDERED
     await world.runtime.close()
 
@@ -476,3 +480,29 @@ async def test_a_requirement_is_bound_by_what_was_carried(world: World) -> None:
     turn = await world.turn("and in spring?")
     (leaf,) = leaves(turn.requirement)
     assert leaf.where == 'args["place_id"] == "waldo-lake" && args["season"] == "spring"'
+
+
+async def test_a_reply_says_what_was_meant_at_all(world: World) -> None:
+    """Where it is not clear what is asked for, a model that can only choose asks; the answer decides, and is recorded."""
+    unsure = Classified(need("count_trees"), ("trees", "closing"), "both", 0.5)
+    session = world.answers.session("s")
+    pending = await session.turn("How is Bobby Lake?", agent=AGENT)
+    unclear = replace(pending.asked, classified=unsure)
+    async with Turn(world.runtime, AGENT, unclear, world.answers.classify) as turn:
+        asked = await run_turn(turn, constrain(FirstChoice()))
+    assert "I am not sure what you ask for" in asked.answer
+    result = await world.ask("whether it is closed")
+    assert (result.status, result.turn) == (TurnStatus.VERIFIED, asked.turn)
+    assert world.made == [("bobby-lake", "closing")]
+
+
+async def test_what_is_settled_is_known_again_when_a_turn_is_reopened(world: World) -> None:
+    await world.ask("How many trees at Waldo Lake in winter?")
+    async with world.answers.session("s").turn("and in spring?", agent=AGENT) as turn:
+        asked = await turn.ask("Are you sure?")
+    again = await world.answers.reopen(asked.turn, agent=AGENT)
+    assert (again.asked.settled, again.requirement) == (turn.asked.settled, turn.requirement)
+    async with world.answers.reopen(asked.turn, agent=AGENT, reply="yes") as turn:
+        result = await run_turn(turn, constrain(FirstChoice()))
+    assert result.status is TurnStatus.VERIFIED
+    assert world.made[1:] == [("waldo-lake", "spring", None)]

@@ -193,6 +193,7 @@ class Turn:
             certainty=classified.score,
             purpose=self.agent.purpose or f"You are {self.agent.name}.",
             abilities=tuple(intent.name for intent in self.agent.intents),
+            said=self.asked.said,
             settled={} if settled is None else settled.arguments,
             carried={} if settled is None else settled.carried,
             vocabulary=self.agent.vocabulary,

@@ -57,6 +57,8 @@ class Task(Value, frozen=True):
     """Who the agent is, in a sentence or two."""
     abilities: tuple[str, ...] = ()
     """What the agent can be asked for."""
+    said: tuple[str, ...] = ()
+    """What the user has said since to the questions that the turn has asked."""
     settled: dict[str, Json] = {}
     """Arguments of the call that is needed next, as the conversation has settled them; None: to be left out."""
     carried: dict[str, Json] = {}

@@ -17,7 +17,7 @@ def describe_question(
     classified: Classified, history: History, bindings: Mapping[str, ToolBinding], fields: tuple[str, ...] = ()
 ) -> AskedBack:
     """What the question that ends a turn is about; `fields`, where a model has said which arguments it means."""
-    wanted = _wanted(classified.requirement, history)
+    wanted = _missing_tools(classified.requirement, history)
     if fields:
         return AskedBack(tool=wanted[0] if wanted else "", fields=fields)
     made = [call for call in history.calls if call.record > history.replied_at and call.tool in wanted]
@@ -27,7 +27,7 @@ def describe_question(
     return AskedBack(intents=classified.intents if not classified.clear else ())
 
 
-def _wanted(requirement: Requirement, history: History) -> tuple[str, ...]:
+def _missing_tools(requirement: Requirement, history: History) -> tuple[str, ...]:
     missing = find_unmet(requirement, history.calls)
     return () if missing is None else tuple(leaf.tool for leaf in next_needs(missing))
 
