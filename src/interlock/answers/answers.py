@@ -14,6 +14,7 @@ from interlock.answers.answer_review import decide_answer, fetch_result, reopen_
 from interlock.answers.asked import Asked, refuse_long_question
 from interlock.answers.grounding import Source
 from interlock.answers.intents import Classified, Classifier
+from interlock.answers.judge import Judges
 from interlock.answers.pending_turn import PendingTurn
 from interlock.answers.requirements import Requirement, leaves, need
 from interlock.answers.result import TurnResult
@@ -23,6 +24,7 @@ from interlock.answers.workflows import Workflow
 from interlock.canonical import did_you_mean
 from interlock.config import parse_mode
 from interlock.errors import ConfigError
+from interlock.models import Model
 from interlock.operations.approvals import decision_state
 from interlock.runtime import Runtime, refuse_odd_names
 from interlock.state import TicketKind
@@ -49,9 +51,11 @@ class TurnDetails(TypedDict, total=False):
 class Answers:
     """The second half: `Answers(runtime)` opens turns, in which an answer leaves only when it is supported."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, *, judge: str | Model = "") -> None:
+        """`judge`: a second model (`provider:name`, or one of your own) that is asked about what the rules let out."""
         require_kind("what Answers is made with", runtime, Runtime, "an open Runtime")
         self.runtime = runtime
+        self._judges = Judges(judge)
         self._classifiers: dict[Agent, Classifier] = {}
         self._learning = threading.Lock()  # each agent is learned once, whichever thread comes first
 
@@ -147,6 +151,10 @@ class Answers:
         state = decision_state(approve)
         return await decide_answer(await operations.decider(ticket, by, token), ticket, state, reason, text)
 
+    async def close(self) -> None:
+        """Let go of the judges that were opened; the runtime is closed by whoever opened it."""
+        await self._judges.close()
+
     def classify(self, agent: Agent, question: str) -> Classified:
         """Which of an agent's intents a question has, and so what its answer needs."""
         return self._classifier(agent).classify(question)
@@ -169,7 +177,8 @@ class Answers:
             if leaf.tool not in agent.tools:
                 hint = did_you_mean(leaf.tool, agent.tools)
                 raise ConfigError(f"an answer of {agent.name!r} needs {leaf.tool!r}, which is none of its tools{hint}")
-        return Turn(self.runtime, agent, asked, self.classify)
+        self._judges.of(agent)  # one that cannot be opened is said before anything is done
+        return Turn(self.runtime, agent, asked, self.classify, self._judges)
 
 
 def _refuse_odd_details(details: TurnDetails) -> None:

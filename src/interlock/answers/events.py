@@ -98,6 +98,17 @@ class Forced(Value, frozen=True, tag_field="event", tag="forced"):
     model_calls: int = 0
 
 
+class Judged(Value, frozen=True, tag_field="event", tag="judged"):
+    """A second model was asked whether the results entail a draft that the rules would have let out."""
+
+    by: str
+    sentences: int
+    disputed: int = 0
+    """How many of them it did not find in the results."""
+    usage: Usage = Usage()
+    """What asking it has cost."""
+
+
 class Delegated(Value, frozen=True, tag_field="event", tag="delegated"):
     """Another agent was asked, in a turn of its own."""
 
@@ -172,6 +183,7 @@ TurnEvent = (
     | Replied
     | Retried
     | Forced
+    | Judged
     | Delegated
     | Planned
     | Noted

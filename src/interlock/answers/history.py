@@ -16,6 +16,7 @@ from interlock.answers.events import (
     Finished,
     Forced,
     Joined,
+    Judged,
     Noted,
     Offered,
     Opened,
@@ -226,7 +227,7 @@ def _after(history: History, event: TurnEvent) -> History:
         case Finished(usage=usage, model_calls=calls) | Abandoned(usage=usage, model_calls=calls):
             finished = event if isinstance(event, Finished) else history.finished
             return replace(history, finished=finished, usage=usage, model_calls=calls)
-        case Reopened() | Replied() | Reviewed() | Joined():
+        case Reopened() | Replied() | Reviewed() | Joined() | Judged():
             return history
         case _:
             assert_never(event)

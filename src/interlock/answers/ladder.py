@@ -52,6 +52,8 @@ class TurnState(Value, frozen=True):
     unsupported: tuple[str, ...] = ()
     unchecked: str = ""
     """Why the draft could not be checked as a whole: it is over a limit."""
+    disputed: tuple[str, ...] = ()
+    """Sentences that a judge does not find in the results."""
     irrelevant: bool = False
     """The draft rests on nothing that the tools returned."""
     retries: int = 0
@@ -83,6 +85,7 @@ class Retry(Value, frozen=True):
     unsupported: tuple[str, ...] = ()
     unchecked: str = ""
     irrelevant: bool = False
+    disputed: tuple[str, ...] = ()
 
 
 class Force(Value, frozen=True):
@@ -135,7 +138,7 @@ def next_step(state: TurnState) -> Step:
         return Wait(state.ticket)
     if state.missing is not None:
         return _towards(state, state.missing)
-    sound = not state.unsupported and not state.unchecked
+    sound = not state.unsupported and not state.unchecked and not state.disputed
     if state.has_draft and sound and not state.irrelevant:
         return Pass(_pass_outcome(state))
     if state.no_reply:
@@ -143,7 +146,12 @@ def next_step(state: TurnState) -> Step:
     # One correction, not `max_retries`: what is required has succeeded, and its results can answer by themselves.
     if not state.corrected and not state.late and not state.final and state.calls_left > 0:
         irrelevant = state.irrelevant and sound
-        return Retry(unsupported=state.unsupported, unchecked=state.unchecked, irrelevant=irrelevant)
+        return Retry(
+            unsupported=state.unsupported,
+            unchecked=state.unchecked,
+            irrelevant=irrelevant,
+            disputed=state.disputed,
+        )
     # No ticket: the results are true whatever the model makes of them, so nobody has to look at them first.
     return Render(_pass_outcome(state), _why_rendered(state))
 
@@ -206,6 +214,8 @@ def _why_rendered(state: TurnState) -> str:
         return f"nothing supports {', '.join(shorten(text) for text in state.unsupported[:5])}{tail}"
     if state.unchecked:
         return state.unchecked
+    if state.disputed:
+        return f"the judge does not find in the results: {'; '.join(shorten(text) for text in state.disputed[:3])}"
     if state.irrelevant:
         return "the model's answer rested on nothing that the tools returned"
     return "the model gave no answer in time" if state.late else "the model gave no answer"

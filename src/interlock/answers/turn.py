@@ -13,12 +13,13 @@ from interlock.answers.agent import Agent, model_calls, require_agent
 from interlock.answers.asked import Again, Asked, ModelState, refuse_long_question, require_draft, require_proposals
 from interlock.answers.child_turns import unmet_child
 from interlock.answers.draft_check import check_draft
-from interlock.answers.events import Abandoned, AskedBack, Noted, Offered, Planned, TurnLog
+from interlock.answers.events import Abandoned, AskedBack, Judged, Noted, Offered, Planned, TurnLog
 from interlock.answers.finish import TurnEnd, finish_turn
 from interlock.answers.grounding import Grounded, Source
 from interlock.answers.history import Histories, History, Missing, given_sources, missing_of, outermost
 from interlock.answers.intents import Classified
-from interlock.answers.ladder import Ask, Force, Retry, Step, TurnState, next_step
+from interlock.answers.judge import Judges, judge_draft
+from interlock.answers.ladder import Ask, Force, Pass, Retry, Step, TurnState, next_step
 from interlock.answers.parked import pending_ticket, resume_approved, with_denials
 from interlock.answers.prompts import instructions, retry_prompt, tool_names
 from interlock.answers.requirements import Requirement, leaves, next_needs
@@ -44,7 +45,9 @@ _NONE = ("(none)",)
 class Turn:
     """One turn of one agent; use it as an async context manager, and finish it."""
 
-    def __init__(self, runtime: Runtime, agent: Agent, asked: Asked, classify: Classify) -> None:
+    def __init__(
+        self, runtime: Runtime, agent: Agent, asked: Asked, classify: Classify, judges: Judges | None = None
+    ) -> None:
         if not asked.question.strip():
             raise ConfigError("the question is empty; a turn needs one")
         self.agent = agent
@@ -54,7 +57,7 @@ class Turn:
         self.replies = 0
         """How many times the model has replied in this turn."""
         ctx = self._ctx = runtime.context
-        self._runtime, self._classify = runtime, classify
+        self._runtime, self._classify, self._judges = runtime, classify, judges
         self._histories = Histories(ctx.store, ctx.faults)
         self._root_turn: str | None = None
         self._overhead_s = 0.0
@@ -146,7 +149,7 @@ class Turn:
             at_most_s=self.left_s,
         )
         asked = pass_on(self.asked, asked, agent)
-        return Turn(self._runtime, agent, asked, self._classify)
+        return Turn(self._runtime, agent, asked, self._classify, self._judges)
 
     def count_usage(self, usage: Usage) -> None:
         """A reply has cost this."""
@@ -295,6 +298,10 @@ class Turn:
         """The next step: what the model is told, with its record; or how the turn ends."""
         state, grounded = await self._state(history, draft, model)
         step = next_step(state)
+        if isinstance(step, Pass) and self.agent.enforcement == "enforce":
+            # Only what the rules let out is judged: a judge can hold it back, and never let anything out.
+            state = msgspec.structs.replace(state, disputed=await self._judge(draft, grounded, history))
+            step = next_step(state)
         if isinstance(step, Retry | Force) and self.agent.enforcement == "enforce":
             await self._log.append(attempt_event(step, history, self._usage, self.replies))
             return Again(retry_prompt(step), step.need.tool if isinstance(step, Force) else None)
@@ -302,6 +309,19 @@ class Turn:
         if isinstance(step, Ask):
             asks = describe_question(self.asked.classified, history, self._ctx.bindings)
         return msgspec.structs.replace(self._ending(step, draft, grounded, asks), missing=tool_names(state.missing))
+
+    async def _judge(self, draft: str, grounded: Grounded, history: History) -> tuple[str, ...]:
+        judge = None if self._judges is None else self._judges.of(self.agent)
+        sources = (*history.sources, *self._given)
+        if judge is None or not (sources or leaves(self.requirement)):  # small talk rests on nothing, and says so
+            return ()
+        started = self._ctx.clock.monotonic()
+        found = await judge_draft(judge, draft, grounded, sources, self.left_s)
+        self._overhead_s -= self._ctx.clock.monotonic() - started  # it is a model's time, not ours
+        self.count_usage(found.usage)
+        event = Judged(by=found.by, sentences=found.sentences, disputed=len(found.disputed), usage=found.usage)
+        await self._log.append(event, {"disputed": list(found.disputed)})
+        return found.disputed
 
     def _ending(self, step: Step, draft: str, grounded: Grounded, asks: AskedBack | None = None) -> TurnEnd:
         return TurnEnd(

@@ -81,7 +81,7 @@ def attempt_event(step: Retry | Force, history: History, usage: Usage, replies: 
     return Retried(
         called=called,
         missing=tool_names(step.missing),
-        unsupported=len(step.unsupported) + bool(step.unchecked),
+        unsupported=len(step.unsupported) + bool(step.unchecked) + len(step.disputed),
         usage=usage,
         model_calls=replies,
     )

@@ -76,8 +76,12 @@ def register(commands: Any, common: Any) -> None:
         metavar="ID",
         help="go on with a turn that waited for a person; with a text, answer what it has asked",
     )
+    parser.add_argument("--judge", default="", metavar="MODEL", help="a second model, asked about every sentence")
     parser.add_argument("--session", metavar="NAME", help="the conversation that this is the next turn of")
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="how far changes go")
+    parser.add_argument(
+        "--stream", action="store_true", help="print the answer sentence by sentence, each once checked"
+    )
     parser.add_argument("--quiet", action="store_true", help="only the answer")
     common(parser)
     document_exits(
@@ -102,7 +106,12 @@ def run(given: argparse.Namespace) -> int:
         print_json(result)
     else:
         show_answer(
-            result, quiet=given.quiet, payload=_payload(app, watch), where=store_option(given), ask=_go_on(given, app)
+            result,
+            quiet=given.quiet,
+            is_shown=given.stream,
+            payload=_payload(app, watch),
+            where=store_option(given),
+            ask=_go_on(given, app),
         )
     return 0 if result.status in _GOOD else 1
 
@@ -139,7 +148,7 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
     quiet = given.quiet or given.json
     details: dict[str, Any] = {"mode": given.mode} if given.mode else {}
     async with runtime:
-        answers = Answers(runtime)
+        answers = Answers(runtime, judge=given.judge)
         if given.turn_id:
             await _require_turn(runtime.store, given.turn_id)
             opened = await answers.reopen(given.turn_id, agent=agent, reply=given.question)
@@ -154,9 +163,15 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
             if not quiet:
                 _start(turn.asked.classified, model.name)
             try:
-                return await run_turn(turn, model, watch=watch)
+                shows = _print_piece if given.stream and not given.json else None
+                return await run_turn(turn, model, watch=watch, on_text=shows)
             finally:
                 await close_model(model)
+                await answers.close()
+
+
+def _print_piece(sentence: str) -> None:
+    print_prose(sentence.rstrip("\n"))
 
 
 async def _require_turn(store: Store, turn: str) -> None:
@@ -220,14 +235,22 @@ def _line(progress: Progress) -> str | None:
 
 
 def show_answer(
-    result: TurnResult, *, quiet: bool = False, payload: Sequence[object] = (), where: str = "", ask: str = "APP"
+    result: TurnResult,
+    *,
+    quiet: bool = False,
+    is_shown: bool = False,
+    payload: Sequence[object] = (),
+    where: str = "",
+    ask: str = "APP",
 ) -> None:
     """The answer, where its figures come from, and its turn.
 
-    `where` is the option that finds its ledger again, `ask` the application (and agent) that goes on with its turn.
+    `is_shown`: the answer itself stands there already. `where` is the option that finds its ledger again, `ask` the
+    application (and agent) that goes on with its turn.
     """
     out = console()
-    print_prose(result.answer)
+    if not is_shown:
+        print_prose(result.answer)
     if quiet:
         return
     out.print()

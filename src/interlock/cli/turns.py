@@ -16,6 +16,7 @@ from interlock.answers.events import (
     Finished,
     Forced,
     Joined,
+    Judged,
     Noted,
     Offered,
     Opened,
@@ -240,7 +241,7 @@ def _event_line(event: TurnEvent) -> str:
             return f"{colorize(status)} [dim]{sanitize(reason)}[/]"
         case Abandoned(reason=reason):
             return f"abandoned [dim]{sanitize(reason)}[/]"
-        case Noted() | Offered() | Planned():
+        case Noted() | Offered() | Planned() | Judged():
             return _progress_line(event)
         case Replied() | Joined():
             return _session_line(event)
@@ -259,7 +260,7 @@ def _session_line(event: Replied | Joined) -> str:
             return f"turn [dim]{sanitize(turn)}[/]"
 
 
-def _progress_line(event: Noted | Offered | Planned) -> str:
+def _progress_line(event: Noted | Offered | Planned | Judged) -> str:
     match event:
         case Noted(text=text):
             return f"noted [dim]{sanitize(text)}[/]"
@@ -267,3 +268,5 @@ def _progress_line(event: Noted | Offered | Planned) -> str:
             return f"offered [dim]{sanitize(', '.join(tools) or 'no tools')}[/]"
         case Planned(steps=steps):
             return f"planned [dim]{steps} steps[/]"
+        case Judged(by=by, sentences=sentences, disputed=disputed):
+            return f"judged by {sanitize(by)} [dim]{sentences} sentences, {disputed} not found in the results[/]"

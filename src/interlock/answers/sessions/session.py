@@ -56,11 +56,18 @@ class Session:
         return PendingTurn(find)
 
     async def ask(
-        self, question: str, *, agent: Agent, model: Model, watch: Watch | None = None, **details: Any
+        self,
+        question: str,
+        *,
+        agent: Agent,
+        model: Model,
+        watch: Watch | None = None,
+        on_text: Callable[[str], None] | None = None,
+        **details: Any,
     ) -> TurnResult:
         """The next turn with a model that works on it, and its result."""
         async with self.turn(question, agent=agent, **details) as turn:
-            return await run_turn(turn, model, watch=watch)
+            return await run_turn(turn, model, watch=watch, on_text=on_text)
 
     async def _next(self, agent: Agent, asked: Asked, *, resume: bool) -> Asked:
         ctx = self._ctx
