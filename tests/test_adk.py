@@ -45,8 +45,6 @@ from interlock.models import Model, Proposal, Reply, Request, Usage  # noqa: E40
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.ports import Query  # noqa: E402
 from interlock.testing import BEHAVIOURS, FirstChoice, Script, make_scripted  # noqa: E402
-from tests.test_sessions import AGENT as PLACES_AGENT  # noqa: E402
-from tests.test_sessions import make_tools  # noqa: E402
 from tests.test_turns import AGENT, ANSWER, EXPECTED, NAMES, OPEN, QUESTION, SCRIPT, tools  # noqa: E402
 
 CONFIRMED = OPEN.replace('vouched = ["user"]', 'vouched = ["adk"]\nself_approval = true')
@@ -473,29 +471,3 @@ def test_a_model_with_wrong_options_is_refused_in_a_sentence(make: Callable[[Any
     with pytest.raises(ConfigError) as refused:
         make(InterlockLlm)
     assert sentence in str(refused.value)
-
-
-async def test_an_adk_session_is_a_session() -> None:
-    made: list[tuple[Any, ...]] = []
-    contracts = make_tools(made)
-    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=contracts)
-    root = LlmAgent(
-        name="places", model=InterlockLlm(constrain(FirstChoice())), tools=[AdkTool(item) for item in contracts]
-    )
-    app = App(name="t", root_agent=root, plugins=[InterlockPlugin(runtime, {"places": PLACES_AGENT})])
-    runner = InterlockRunner(app)
-    await runner.ask("How many trees at Waldo Lake in winter?", session_id="s")
-    result = await runner.ask("and in spring?", session_id="s")
-    assert (result.status, result.answer) == (TurnStatus.VERIFIED, "count 42.")  # and not the 41 of winter
-    for user, session in (("user", "t"), ("mallory", "s")):
-        other = await runner.ask("and in spring?", user_id=user, session_id=session)
-        assert other.status is not TurnStatus.VERIFIED
-    assert made == [("waldo-lake", "winter", None), ("waldo-lake", "spring", None)]
-    asked = await runner.ask("How many trees in summer?", session_id="s")
-    assert asked.status is TurnStatus.ASKED
-    replied = await runner.ask("Cedar Creek", session_id="s")
-    assert (replied.status, replied.turn) == (TurnStatus.VERIFIED, asked.turn)
-    assert made[2:] == [("cedar-creek", "summer", None)]
-    odd = await runner.ask("How many trees at Waldo Lake?", session_id="a\nb")
-    assert odd.status is TurnStatus.VERIFIED
-    await runtime.close()

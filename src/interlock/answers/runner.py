@@ -292,8 +292,9 @@ async def run_turn(
             result = await WorkflowRunner(turn, model, seen, history, workflow).run()
     finally:
         DRIVEN.reset(mark)
-    for sentence in split_sentences(result.answer) if on_text is not None else ():
-        on_text(sentence)
+    if on_text is not None:
+        for sentence in split_sentences(result.answer):
+            on_text(sentence)
     return result
 
 
