@@ -137,6 +137,10 @@ async def test_a_question_that_goes_on_calls_the_last_tool_with_what_has_changed
         "and not in spring?",
         "and in spring for horses?",
         "what about the weather?",
+        "and last winter?",  # no row of a list
+        "and the first of May?",
+        "and 2?",
+        "and for 2 people?",
     ],
 )
 async def test_what_is_not_understood_goes_on_from_nothing(world: World, question: str) -> None:
@@ -231,6 +235,15 @@ async def test_what_was_asked_back_is_answered_by_the_next_utterance(world: Worl
     again = await world.ask("and in winter?")
     assert again.status is TurnStatus.VERIFIED
     assert world.made[1:] == [("cedar-creek", "winter", None)]
+
+
+@pytest.mark.parametrize("reply", ["not Cedar Creek", "never mind", "I don't know", "anything but Cedar Creek", "no"])
+async def test_what_is_not_meant_is_no_answer(world: World, reply: str) -> None:
+    asked = await world.ask("How many trees in spring?")
+    turn = await world.turn(reply)
+    assert turn.id != asked.turn
+    with pytest.raises(NotAllowed, match="does not say place id"):
+        await world.answers.reopen(asked.turn, agent=AGENT, reply=reply)
 
 
 async def test_a_question_in_place_of_the_answer_is_a_question(world: World) -> None:
@@ -491,6 +504,22 @@ async def test_a_reply_says_what_was_meant_at_all(world: World) -> None:
     async with Turn(world.runtime, AGENT, unclear, world.answers.classify) as turn:
         asked = await run_turn(turn, constrain(FirstChoice()))
     assert "I am not sure what you ask for" in asked.answer
+    async with world.answers.reopen(asked.turn, agent=AGENT, reply="whether it is closed") as turn:
+        waits = await turn.ask("Are you sure?")
+    assert waits.turn == asked.turn
+    again = await world.answers.reopen(waits.turn, agent=AGENT)
+    assert (again.asked.classified.by, again.asked.classified.clear) == ("reply", True)
+    async with world.answers.reopen(waits.turn, agent=AGENT, reply="yes") as turn:
+        result = await run_turn(turn, constrain(FirstChoice()))
+    assert (result.status, result.turn) == (TurnStatus.VERIFIED, asked.turn)
+    assert world.made == [("bobby-lake", "closing")]
+
+
+async def test_the_next_utterance_says_what_was_meant_at_all(world: World) -> None:
+    pending = await world.turn("How is Bobby Lake?")
+    unsure = Classified(need("count_trees"), ("trees", "closing"), "both", 0.5)
+    async with Turn(world.runtime, AGENT, replace(pending.asked, classified=unsure), world.answers.classify) as turn:
+        asked = await run_turn(turn, constrain(FirstChoice()))
     result = await world.ask("whether it is closed")
     assert (result.status, result.turn) == (TurnStatus.VERIFIED, asked.turn)
     assert world.made == [("bobby-lake", "closing")]

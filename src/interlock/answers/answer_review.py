@@ -67,12 +67,14 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
     settled = msgspec.convert(next((r["settled"] for r in reversed(replies) if r.get("settled")), ()), Settlements)
     settled = settled or msgspec.convert(payload.get("settled", ()), Settlements)
     replied = history.replied
-    requires = opened.requires if replied is None or replied.requires is None else replied.requires
+    # As it was taken then: an agent whose intents have changed since does not change what this answer needs.
+    classified = Classified(opened.requires, opened.intents, opened.by, opened.certainty)
+    if replied is not None and replied.requires is not None:
+        classified = Classified(replied.requires, replied.intents, "reply", 1.0)
     return Asked(
         id=turn,
         question=payload["question"],
-        # As it was taken then: an agent whose intents have changed since does not change what this answer needs.
-        classified=Classified(bind(requires, settled), opened.intents, opened.by, opened.certainty),
+        classified=msgspec.structs.replace(classified, requirement=bind(classified.requirement, settled)),
         principal=record.content().principal,
         parent=opened.parent,
         run=opened.run,

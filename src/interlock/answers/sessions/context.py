@@ -145,7 +145,7 @@ def _call(record: Stored) -> EarlierCall:
         turn=record.turn or "",
         tool=record.tool,
         # What a tool redacts is a mark here, and is not remembered: it would be written down once more.
-        arguments={name: value for name, value in arguments.items() if MARK not in str(value)},
+        arguments={n: value for n, value in arguments.items() if value is not None and MARK not in str(value)},
         keys=content.keys,
         changes=content.effect is not Effect.READ,
     )

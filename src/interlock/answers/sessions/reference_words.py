@@ -22,7 +22,7 @@ def openings() -> tuple[tuple[str, ...], ...]:
 
 @cache
 def words_of(kind: str) -> frozenset[str]:
-    """The words of one kind: references, repeats, fillers, before_names, articles, comparisons, others."""
+    """The words of one kind, by the name of its list in the table."""
     return frozenset(_table()[kind])
 
 

@@ -71,6 +71,8 @@ def read_reply(replying: Replying, text: str, *, sure: bool) -> UserReply | None
     if not asks.fields or binding is None:
         return UserReply(text) if sure else None
     reading = _Reading(replying, binding.tool, text)
+    if reading.denies:
+        return None
     values = reading.values()
     recognised = own.by not in ("default", "caller") and own.clear
     # "Never mind, how is the other one?" is a question, though it names what could be an answer.
@@ -118,6 +120,11 @@ class _Reading:
             return self.arguments
         few = {value: names for value, names in whole.values.items() if value in values}
         return replace(self.arguments, closed={**self.arguments.closed, field: replace(whole, values=few)})
+
+    @property
+    def denies(self) -> bool:
+        """Whether it says what is not meant, or that nothing is answered."""
+        return self._said.denies
 
     @property
     def has_more(self) -> bool:

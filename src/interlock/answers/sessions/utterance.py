@@ -14,6 +14,8 @@ from interlock.values import Value
 LONGEST = 16
 """Words: what is longer than this says by itself what it asks for."""
 _LONGEST_NAME = 8
+_VALUE = "…"
+"""Stands where a value was named, so that what is on both sides of it is not taken together."""
 _MOST_WORDS = 4_000
 _CAPITALISED = re.compile(r"(?<![.?!:]\s)(?<!^)(?<![\w'’-])[A-Z][\w'’-]{1,60}")
 
@@ -31,6 +33,8 @@ class Utterance(Value, frozen=True):
     values: dict[str, tuple[str, ...]] = {}
     """For each argument the values that are named; words as they were said, where they fit several."""
     figures: bool = False
+    denies: bool = False
+    """It says what is not meant, or that nothing is answered."""
     compares: bool = False
     """It speaks of several, or of how it was before."""
     left: tuple[str, ...] = ()
@@ -55,11 +59,12 @@ def read_utterance(
     words = normalize(text).split()[:_MOST_WORDS]
     begins = next((len(o) for o in openings() if tuple(words[: len(o)]) == o), 0)
     values, rest = _find_values(words[begins:], arguments, before)
-    figures = _figure_words(text, vocabulary) if arguments.figures else frozenset[str]()
-    numbers, plain = ordinals(), words_of("fillers") | arguments.kinds()
-    known = words_of("references") | words_of("repeats") | words_of("others") | plain
-    left = tuple(word for word in rest if word not in known and word not in numbers and word not in figures)
-    places = [numbers[word] for word in rest if word in numbers]
+    figures = _figure_words(text, vocabulary, arguments, before)
+    plain = words_of("fillers") | arguments.kinds()
+    known = words_of("references") | words_of("repeats") | words_of("others") | plain | figures | {_VALUE}
+    places = _places(rest, arguments)
+    left = tuple(word for n, word in enumerate(rest) if word not in known and n not in places)
+    which = set(places.values())
     is_short = len(words) <= LONGEST
     if left and is_short and not values:
         values, left = _guess_values(left, arguments, before)
@@ -68,12 +73,13 @@ def read_utterance(
         opens=bool(begins),
         refers=any(word in words_of("references") for word in rest),
         repeats=any(word in words_of("repeats") for word in rest),
-        ordinal=places[0] if len(set(places)) == 1 else None,
+        ordinal=which.pop() if len(which) == 1 else None,
         other=any(word in words_of("others") for word in rest),
         values=values,
         figures=bool(figures),
+        denies=any(word in words_of("negations") for word in rest) or " ".join(words) in words_of("refusals"),
         compares=any(word in words_of("comparisons") for word in words),
-        left=left if len(set(places)) < 2 else (*left, "which"),
+        left=left if len(set(places.values())) < 2 else (*left, "which"),
         is_short=is_short,
     )
 
@@ -93,6 +99,7 @@ def _find_values(
         argument = meant[0][0]
         # One name for two things is said as it is: then the tool asks which one is meant.
         found.setdefault(argument, []).append(meant[0][1] if len(meant) == 1 else run)
+        rest.append(_VALUE)
         place += len(run.split())
     return {name: tuple(dict.fromkeys(values)) for name, values in found.items()}, rest
 
@@ -124,9 +131,24 @@ def _guess_values(
     return {meant[0][0]: (meant[0][1],) if len(meant) == 1 else (said,)}, ()
 
 
-def _figure_words(text: str, vocabulary: Vocabulary) -> frozenset[str]:
-    claims = vocabulary.claims(text[:_MOST_WORDS])
-    return frozenset(word for claim in claims if claim.number is not None for word in normalize(claim.text).split())
+def _places(words: Sequence[str], arguments: ToolArguments) -> dict[int, int]:
+    """Where a place in a list is named, and which one: the last one, but not last winter."""
+    numbers, after = ordinals(), words_of("after_ordinals") | arguments.kinds()
+    ends = {place for place in range(len(words)) if place + 1 == len(words) or words[place + 1] in after}
+    return {place: numbers[words[place]] for place in ends if words[place] in numbers}
+
+
+def _figure_words(
+    text: str, vocabulary: Vocabulary, arguments: ToolArguments, before: Mapping[str, object]
+) -> frozenset[str]:
+    """The words of figures that one of the arguments takes: of its unit, or without any for the one that was given."""
+    if not arguments.figures:
+        return frozenset()
+    said = [claim for claim in vocabulary.claims(text[:_MOST_WORDS]) if claim.number is not None]
+    units = frozenset[str]().union(*(vocabulary.units.in_name(name) for name in arguments.figures))
+    alone = sum(name in before for name in arguments.figures) == 1
+    fits = [claim for claim in said if claim.units & units or (alone and not claim.units)]
+    return frozenset(word for claim in fits for word in normalize(claim.text).split())
 
 
 def may_name_another(text: str, left: Sequence[str], arguments: ToolArguments) -> bool:
