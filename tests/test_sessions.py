@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from interlock import Runtime, Tool, tool
-from interlock.answers import Agent, Answers, Intent, Turn, TurnResult, TurnStatus, need, run_turn
+from interlock.answers import Agent, Answers, Intent, Turn, TurnResult, TurnStatus, delegation, need, run_turn
 from interlock.answers.constrained import constrain
 from interlock.answers.events import Joined, Replied, event_of
 from interlock.answers.intents import Classified
@@ -114,6 +114,7 @@ async def world() -> Any:
         ("how about bobby lake in spring?", ("bobby-lake", "spring", None)),
         ("same for Cedar Crek", ("cedar-creek", "winter", None)),  # a small misspelling
         ("the same for bobby", ("bobby-lake", "winter", None)),  # a part of a name that only one has
+        ("and bobby in summer?", ("bobby-lake", "summer", None)),
         ("and there in summer?", ("waldo-lake", "summer", None)),
         ("and there again?", ("waldo-lake", "winter", None)),
         ("and with 40 ft?", ("waldo-lake", "winter", 40.0)),
@@ -535,3 +536,38 @@ async def test_what_is_settled_is_known_again_when_a_turn_is_reopened(world: Wor
         result = await run_turn(turn, constrain(FirstChoice()))
     assert result.status is TurnStatus.VERIFIED
     assert world.made[1:] == [("waldo-lake", "spring", None)]
+
+
+async def test_a_thing_of_another_kind_is_not_put_beside_the_one_before() -> None:
+    """The town after a question about one of its streets: all of them, or that one? Nobody knows."""
+    made: list[tuple[Any, ...]] = []
+
+    @tool(effect="read", known_values={"town": {"t1": "Old Town", "t2": "Mill End"}, "street": {"s1": "High Street"}})
+    async def lamps(town: str | None = None, street: str | None = None) -> dict[str, int]:
+        """Lamps of a town, or of a street."""
+        made.append((town, street))
+        return {"count": 12}
+
+    intent = Intent(name="l", requires="lamps", keywords=("lamps",))
+    agent = Agent(name="l", tools=("lamps",), intents=(intent,), semantic=False)
+    async with Runtime.open("memory://", policy=parse_policy(OPEN), tools=[lamps]) as runtime:
+        session, model = Answers(runtime).session("s"), constrain(FirstChoice())
+        await session.ask("How many lamps in High Street?", agent=agent, model=model)
+        assert (await session.turn("what about Old Town?", agent=agent)).asked.settled == ()
+        await session.ask("How many lamps in Old Town?", agent=agent, model=model)
+        await session.ask("what about Mill End?", agent=agent, model=model)
+    assert made == [(None, "s1"), ("t1", None), ("t2", None)]
+
+
+async def test_through_another_agent_it_is_what_that_one_was_asked_about() -> None:
+    made: list[tuple[Any, ...]] = []
+    ask_places = delegation(AGENT, description="Trees and closures.")
+    intent = Intent(name="places", requires="places", keywords=("trees", "closed"))
+    boss = Agent(name="boss", tools=("places",), intents=(intent,), semantic=False, deadline_s=30)
+    async with Runtime.open("memory://", policy=parse_policy(OPEN), tools=[*make_tools(made), ask_places]) as runtime:
+        session, model = Answers(runtime).session("s"), constrain(FirstChoice())
+        for question in ("How many trees at Waldo Lake in winter?", "and in spring?", "is it closed?"):
+            await session.ask(question, agent=boss, model=model)
+        asked = await session.ask("is it closed at Odell Butte?", agent=boss, model=model)
+    assert made == [("waldo-lake", "winter", None), ("waldo-lake", "spring", None), ("waldo-lake", "closing")]
+    assert asked.status is not TurnStatus.VERIFIED

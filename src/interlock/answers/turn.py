@@ -148,7 +148,7 @@ class Turn:
             workflow=agent.workflow,
             at_most_s=self.left_s,
         )
-        asked = pass_on(self.asked, asked, agent)
+        asked = pass_on(self.asked, asked, agent, self._ctx.bindings)
         return Turn(self._runtime, agent, asked, self._classify, self._judges)
 
     def count_usage(self, usage: Usage) -> None:

@@ -38,6 +38,8 @@ class ToolArguments(Value, frozen=True):
     closed: dict[str, ClosedArgument]
     figures: tuple[str, ...] = ()
     """Those that take a figure."""
+    things: frozenset[str] = frozenset()
+    """Those that name a thing, also where the words at hand name none that it can be."""
 
     def names(self) -> dict[str, list[tuple[str, str]]]:
         """Every name, as it is compared, with the arguments and values that it stands for."""
@@ -56,7 +58,7 @@ class ToolArguments(Value, frozen=True):
 def arguments_of(tool: Tool, text: str) -> ToolArguments:
     """What the contract of a tool and its known values say; what it redacts is not spoken of."""
     schema = tool.manifest()["parameters"]
-    defined, closed, figures = schema.get("$defs", {}), dict[str, ClosedArgument](), []
+    defined, closed, figures, things = schema.get("$defs", {}), dict[str, ClosedArgument](), [], set[str]()
     for name, kind in schema.get("properties", {}).items():
         if name in tool.redact:
             continue
@@ -68,11 +70,13 @@ def arguments_of(tool: Tool, text: str) -> ToolArguments:
         }
         known = tool.known_values.get(name)
         values = choices if known is None else {**choices, **_read_known(tool, name, known, text)}
+        if known is not None and not choices:
+            things.add(name)
         if values:
             closed[name] = ClosedArgument(name, values, several, bool(choices))
         elif types_of(item) & _FIGURES:
             figures.append(name)
-    return ToolArguments(closed, tuple(figures))
+    return ToolArguments(closed, tuple(figures), frozenset(things))
 
 
 def _read_known(tool: Tool, field: str, known: KnownValues, text: str) -> Mapping[str, tuple[str, ...]]:

@@ -18,7 +18,7 @@ from interlock.answers.requirements import AllOf, Need, leaves
 from interlock.answers.sessions.closed_arguments import ClosedArgument, ToolArguments, arguments_of
 from interlock.answers.sessions.context import EarlierCall, SessionContext
 from interlock.answers.sessions.settled import Settled, bind
-from interlock.answers.sessions.utterance import Utterance, may_name_another, read_utterance
+from interlock.answers.sessions.utterance import Utterance, may_name_another, read_utterance, without_opening
 from interlock.engine import ToolBinding
 from interlock.tools import Tool, normalize
 from interlock.values import Effect, Json, Value
@@ -54,14 +54,30 @@ def follow(asked: Asked, context: SessionContext, agent: Agent, bindings: Mappin
     return replace(asked, classified=replace(asked.classified, requirement=requirement), settled=settled)
 
 
-def pass_on(parent: Asked, asked: Asked, agent: Agent) -> Asked:
+def pass_on(parent: Asked, asked: Asked, agent: Agent, bindings: Mapping[str, ToolBinding]) -> Asked:
     """A question that is passed on to another agent, with what is settled about the calls of its tools."""
     settled = tuple(item for item in parent.settled if item.tool in agent.tools)
     if not settled:
-        return asked
+        return _pass_on_things(parent, asked, bindings)
     needs = [bind(_need(agent, tool), settled) for tool in dict.fromkeys(item.tool for item in settled)]
     requirement = needs[0] if len(needs) == 1 else AllOf(parts=tuple(needs))
     return replace(asked, classified=Classified(requirement, by=SESSION, score=1.0), settled=settled)
+
+
+def _pass_on_things(parent: Asked, asked: Asked, bindings: Mapping[str, ToolBinding]) -> Asked:
+    """What "it" was for whoever passes a question on, for the tools that the answer of the other agent needs."""
+    things = {name: value for item in parent.settled if not item.tool for name, value in item.arguments.items()}
+    settled = []
+    for tool in dict.fromkeys(leaf.tool for leaf in leaves(asked.classified.requirement)) if things else ():
+        closed = arguments_of(bindings[tool].tool, "").closed if tool in bindings else {}
+        own = {name: value for name, value in things.items() if name in closed and value in closed[name].values}
+        if own:
+            settled.append(Settled(tool=tool, arguments=own, binds=tuple(own)))
+    if not settled:
+        return asked
+    requirement = bind(asked.classified.requirement, settled)
+    classified = replace(asked.classified, requirement=requirement)
+    return replace(asked, classified=classified, settled=tuple(settled))
 
 
 def named_values(
@@ -94,7 +110,7 @@ def _call_again(question: str, context: SessionContext, agent: Agent, tools: Map
     """The last call with other values, where the question says nothing but these."""
     vocabulary = agent.vocabulary or default_vocabulary()
     for call in _last_calls(context, agent, tools):
-        arguments = arguments_of(tools[call.tool], question)
+        arguments = arguments_of(tools[call.tool], without_opening(question))
         said = read_utterance(question, arguments, vocabulary, call.arguments)
         if said.left or not said.is_short or not (said.says_something or (said.opens and said.is_reference)):
             continue
@@ -165,13 +181,17 @@ def _settle(
     call: EarlierCall, values: Mapping[str, tuple[str, ...]], arguments: ToolArguments
 ) -> tuple[Settled, ...] | None:
     """The calls that are asked for: what was named in place of what was, and everything else as it was."""
-    before = {name: call.arguments.get(name) for name in arguments.closed}
+    had = arguments.things & call.arguments.keys()
+    # "What about Cedar Creek?" after a question about one of its places: that one, or all of them? Nobody knows.
+    if had and any(name in arguments.things - had for name in values):
+        return None
+    before = {name: call.arguments.get(name) for name in (*arguments.closed, *sorted(had))}
     lists = {name: list(found) for name, found in values.items() if arguments.closed[name].several}
     single = {name: found for name, found in values.items() if name not in lists}
     several = [name for name, found in single.items() if len(found) > 1]
     if len(several) > 1 or any(len(found) > _MOST_CALLS for found in single.values()):
         return None
-    carried = {name: value for name, value in call.arguments.items() if name not in arguments.closed}
+    carried = {name: value for name, value in call.arguments.items() if name not in before}
     varied = several[0] if several else next(iter(single), "")
     made = []
     for value in single.get(varied, (None,)):
@@ -179,30 +199,36 @@ def _settle(
         if varied:
             own[varied] = value
         # Words that fit several are the tool's to ask about; bound by them, nothing could meet the requirement.
-        binds = tuple(name for name, item in own.items() if _is_known(item, arguments.closed[name]))
+        binds = tuple(
+            name
+            for name, item in own.items()
+            if (name in had and name not in values) or _is_known(item, arguments.closed.get(name))
+        )
         made.append(Settled(tool=call.tool, arguments=own, carried=carried, binds=binds))
     return tuple(made)
 
 
-def _is_known(value: Json, argument: ClosedArgument) -> bool:
+def _is_known(value: Json, argument: ClosedArgument | None) -> bool:
     items = value if isinstance(value, list) else [value]
-    return all(isinstance(item, str) and item in argument.values for item in items)
+    return argument is not None and all(isinstance(item, str) and item in argument.values for item in items)
 
 
 def _carry(asked: Asked, context: SessionContext, agent: Agent, tools: Mapping[str, Tool]) -> Iterator[Settled]:
     """What the last call was about, for a question that says by itself what it asks for, and "it" or "and" besides."""
     vocabulary, question = agent.vocabulary or default_vocabulary(), asked.question
+    words = _known_words(agent, tools)
     for name in dict.fromkeys(leaf.tool for leaf in leaves(asked.classified.requirement)):
-        tool = tools.get(name)
+        # Behind an agent that is asked stand the tools that it called; which it will call now, it decides itself.
+        behind = [call.tool for call in reversed(context.calls) if call.through == name and call.tool in tools]
+        tool = tools.get(behind[0] if behind else name)
         if tool is None:
             continue
-        arguments = arguments_of(tool, question)
+        arguments = arguments_of(tool, without_opening(question))
         said = read_utterance(question, arguments, vocabulary, {})
-        entities = _last_things(context, arguments)
-        taken = {field: value for field, value in entities.items() if field not in said.values}
-        named = any(field in said.values for field in (argument.name for argument in _things(arguments)))
-        if taken and not named and _goes_on(question, said, arguments, _known_words(agent, tools)):
-            yield Settled(tool=name, arguments=taken, binds=tuple(taken))
+        taken = _last_things(context, arguments)
+        named = any(argument.name in said.values for argument in _things(arguments))
+        if taken and not named and _goes_on(question, said, arguments, words):
+            yield Settled(tool="" if behind else name, arguments=taken, binds=() if behind else tuple(taken))
 
 
 def _last_things(context: SessionContext, arguments: ToolArguments) -> dict[str, str]:

@@ -65,7 +65,9 @@ def read_reply(replying: Replying, text: str, *, sure: bool) -> UserReply | None
     """
     asks, own = replying.asks, replying.classified
     if asks.intents:
-        is_clear = own.intents and own.clear and not own.chat
+        # A question of its own is one, though it also says what it asks for.
+        is_reply = sure or ("?" not in text and len(text.split()) <= _SHORT_NAME)
+        is_clear = own.intents and own.clear and not own.chat and is_reply
         return UserReply(text, intents=own.intents, requires=own.requirement) if is_clear else None
     binding = replying.bindings.get(asks.tool)
     if not asks.fields or binding is None:

@@ -15,6 +15,7 @@ class Settled(Value, frozen=True):
     """What the conversation has settled about one call."""
 
     tool: str
+    """Empty: whichever tool the agent calls that is asked in this turn."""
     arguments: dict[str, Json] = {}
     """Its arguments, as far as they are settled; None: to be left out."""
     carried: dict[str, Json] = {}
@@ -37,8 +38,8 @@ class Settled(Value, frozen=True):
 
 def describe_call(tool: str, arguments: dict[str, Json]) -> str:
     """A call in one line: ids, closed values and figures alone, each as JSON, so that no text can pass for more."""
-    shown = [f"{name}={_literal(value)[:200]}" for name, value in arguments.items()]
-    return f"{tool}({', '.join(shown)})"
+    shown = ", ".join(f"{name}={_literal(value)[:200]}" for name, value in arguments.items())
+    return f"{tool}({shown})" if tool else shown
 
 
 def bind(requirement: Requirement, settled: Sequence[Settled]) -> Requirement:

@@ -17,6 +17,7 @@ _LONGEST_NAME = 8
 _VALUE = "…"
 """Stands where a value was named, so that what is on both sides of it is not taken together."""
 _MOST_WORDS = 4_000
+_LONGEST_OPENING = 200
 _CAPITALISED = re.compile(r"(?<![.?!:]\s)(?<!^)(?<![\w'’-])[A-Z][\w'’-]{1,60}")
 
 
@@ -52,12 +53,24 @@ class Utterance(Value, frozen=True):
         return bool(self.values or self.figures or self.other or self.ordinal is not None)
 
 
+def without_opening(text: str) -> str:
+    """What is left of a text when the words are taken away by which it goes on: "what about" names nothing."""
+    begins, parts = _opening_length(normalize(text[:_LONGEST_OPENING]).split()), text.split()
+    while begins > 0 and parts:
+        begins -= len(normalize(parts.pop(0)).split())
+    return " ".join(parts)
+
+
+def _opening_length(words: Sequence[str]) -> int:
+    return next((len(opening) for opening in openings() if tuple(words[: len(opening)]) == opening), 0)
+
+
 def read_utterance(
     text: str, arguments: ToolArguments, vocabulary: Vocabulary, before: Mapping[str, object]
 ) -> Utterance:
     """What the words say for a tool that was called with `before`."""
     words = normalize(text).split()[:_MOST_WORDS]
-    begins = next((len(o) for o in openings() if tuple(words[: len(o)]) == o), 0)
+    begins = _opening_length(words)
     values, rest = _find_values(words[begins:], arguments, before)
     figures = _figure_words(text, vocabulary, arguments, before)
     plain = words_of("fillers") | arguments.kinds()
@@ -66,8 +79,9 @@ def read_utterance(
     left = tuple(word for n, word in enumerate(rest) if word not in known and n not in places)
     which = set(places.values())
     is_short = len(words) <= LONGEST
-    if left and is_short and not values:
-        values, left = _guess_values(left, arguments, before)
+    if left and is_short:
+        guessed, left = _guess_values(left, arguments, before, values)
+        values = {**values, **guessed}
     # "Mean" and "in" begin no question that goes on; beside a value they only fill.
     return Utterance(
         opens=bool(begins),
@@ -120,11 +134,12 @@ def _choose_argument(meant: Sequence[tuple[str, str]], before: Mapping[str, obje
 
 
 def _guess_values(
-    left: tuple[str, ...], arguments: ToolArguments, before: Mapping[str, object]
+    left: tuple[str, ...], arguments: ToolArguments, before: Mapping[str, object], named: Mapping[str, object]
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """A part of a name, or one that is misspelled: all words that are left have to belong to it."""
     said = " ".join(left)
-    fits = {name: found for name, argument in arguments.closed.items() if (found := argument.match(said))}
+    free = [argument for name, argument in arguments.closed.items() if name not in named]
+    fits = {argument.name: found for argument in free if (found := argument.match(said))}
     meant = _choose_argument([(name, value) for name, found in fits.items() for value in found], before)
     if not meant:
         return {}, left
