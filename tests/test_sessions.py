@@ -14,6 +14,7 @@ from interlock.answers.constrained import constrain
 from interlock.answers.events import Joined, Replied, event_of
 from interlock.answers.intents import Classified
 from interlock.answers.requirements import leaves
+from interlock.audit import verify
 from interlock.errors import ConfigError, NotAllowed
 from interlock.models import Proposal, Reply, Request
 from interlock.policy import parse_policy
@@ -447,11 +448,16 @@ async def test_another_process_goes_on_with_a_session(tmp_path: Any) -> None:
     await second.runtime.close()
 
 
-async def test_only_so_many_turns_are_remembered(world: World) -> None:
+async def test_only_so_many_turns_are_remembered(store_url: str) -> None:
+    world = World(store_url)
     await world.ask("How many trees at Waldo Lake in winter?")
-    for _ in range(10):
+    for _ in range(9):
         await world.ask("list the places")
+    assert (await world.turn("and in spring?")).asked.settled != ()
+    await world.ask("list the places")
     assert (await world.turn("and in spring?")).asked.settled == ()
+    assert (await verify(world.runtime.store)).problems == ()
+    await world.runtime.close()
 
 
 async def test_a_change_is_asked_for_in_full(world: World) -> None:

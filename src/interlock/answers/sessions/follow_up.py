@@ -182,7 +182,7 @@ def _settle(
 ) -> tuple[Settled, ...] | None:
     """The calls that are asked for: what was named in place of what was, and everything else as it was."""
     had = arguments.things & call.arguments.keys()
-    # "What about Cedar Creek?" after a question about one of its places: that one, or all of them? Nobody knows.
+    # A town after a question about one of its streets: that street, or all of them? Nobody knows.
     if had and any(name in arguments.things - had for name in values):
         return None
     before = {name: call.arguments.get(name) for name in (*arguments.closed, *sorted(had))}
