@@ -11,12 +11,14 @@ from msgspec.structs import replace
 from interlock import Runtime, Tool, tool
 from interlock.answers import Agent, Answers, Intent, Turn, TurnResult, TurnStatus, delegation, need, run_turn
 from interlock.answers.constrained import constrain
-from interlock.answers.events import Joined, Replied, event_of
+from interlock.answers.events import Joined, Replied, TurnLog, event_of
 from interlock.answers.intents import Classified
 from interlock.answers.requirements import leaves
+from interlock.answers.sessions.context import SessionPlace
 from interlock.audit import verify
 from interlock.errors import ConfigError, NotAllowed
 from interlock.models import Proposal, Reply, Request
+from interlock.operations.ledger_writer import LedgerWriter
 from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.testing import FirstChoice, ManualClock
@@ -365,16 +367,14 @@ async def test_nothing_of_a_session_is_seen_by_another_or_by_another_principal(w
         turn = await world.turn("and in spring?", session, **details)
         assert (turn.asked.settled, turn.asked.earlier, turn.asked.given) == ((), (), ())
         assert "Earlier in this session" not in turn.instructions
+    places = [SessionPlace("s", "a"), SessionPlace("s", "b"), SessionPlace("s", "a", "b"), SessionPlace("t", "a")]
+    assert len({place.key(world.runtime.store) for place in places}) == 4
     own = await world.turn("and in spring?", principal="user:ann")
     assert own.asked.settled[0].arguments == {"place_id": "waldo-lake", "season": "spring"}
 
 
 async def test_a_record_that_names_a_turn_of_somebody_else_opens_nothing(world: World) -> None:
     """Also whoever could write into the session's own records would see no turn that is not of the session."""
-    from interlock.answers.events import TurnLog
-    from interlock.answers.sessions.context import SessionPlace
-    from interlock.operations.ledger_writer import LedgerWriter
-
     first = await world.ask("How many trees at Waldo Lake in winter?", principal="user:ann")
     ctx = world.runtime.context
     key = SessionPlace("s", "user:bob").key(ctx.store)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from enum import EnumMeta
+from functools import lru_cache
 from typing import Any
 
 from interlock.models.schema_types import inner_schema, types_of
@@ -15,6 +16,16 @@ from interlock.values import Value
 
 _log = logging.getLogger("interlock")
 _FIGURES = {"integer", "number"}
+
+
+@lru_cache(maxsize=32)
+def _index_names(known: tuple[tuple[str, tuple[str, ...]], ...]) -> Mapping[str, tuple[str, ...]]:
+    """The values of each name. Kept by the names themselves: thousands of them are not read anew for every question."""
+    found: dict[str, list[str]] = {}
+    for value, names in known:
+        for name in {normalize(name) for name in names} - {""}:
+            found.setdefault(name, []).append(value)
+    return {name: tuple(values) for name, values in found.items()}
 
 
 class ClosedArgument(Value, frozen=True):
@@ -45,9 +56,8 @@ class ToolArguments(Value, frozen=True):
         """Every name, as it is compared, with the arguments and values that it stands for."""
         found: dict[str, list[tuple[str, str]]] = {}
         for argument in self.closed.values():
-            for value, names in argument.values.items():
-                for name in {normalize(name) for name in names} - {""}:
-                    found.setdefault(name, []).append((argument.name, value))
+            for name, values in _index_names(tuple(argument.values.items())).items():
+                found.setdefault(name, []).extend((argument.name, value) for value in values)
         return found
 
     def kinds(self) -> frozenset[str]:
