@@ -298,3 +298,5 @@ def test_a_session_is_asked_listed_and_shown(
     assert main(["ask", "town", "--turn", other["turn"], "--session", "mine", "x"]) == 2
     assert main(["ask", "town", "How many trees?"]) == 0
     assert "to answer: interlock ask town --turn" in capsys.readouterr().out
+    assert main(["ask", "town", "How many trees at Waldo Lake?", "--stream"]) == 0
+    assert capsys.readouterr().out.count("count 41.") == 1
