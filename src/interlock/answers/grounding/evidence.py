@@ -35,6 +35,8 @@ class Source(Value, frozen=True):
     """The user's own words: they may be repeated, but prove nothing."""
     tool: str = ""
     """Which tool's result it is, where it is one."""
+    at_us: int = 0
+    """When it was recorded, for one of an earlier turn: an answer that rests on it says so."""
 
 
 class ValuePath:
