@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -12,9 +13,11 @@ from interlock import Runtime, Tool, tool
 from interlock.answers import Agent, Answers, Intent, Turn, TurnResult, TurnStatus, delegation, need, run_turn
 from interlock.answers.constrained import constrain
 from interlock.answers.events import Joined, Replied, TurnLog, event_of
+from interlock.answers.hidden_values import hide_values, whole_of
 from interlock.answers.intents import Classified
-from interlock.answers.requirements import leaves
+from interlock.answers.requirements import NamedEntity, leaves
 from interlock.answers.sessions.context import SessionPlace
+from interlock.answers.sessions.settled import Settled, bind_settled
 from interlock.audit import verify
 from interlock.errors import ConfigError, NotAllowed
 from interlock.models import Proposal, Reply, Request
@@ -484,8 +487,13 @@ async def test_what_a_tool_redacts_is_not_remembered() -> None:
         await session.ask("balance of Joint", agent=agent, model=constrain(FirstChoice()))
         turn = await session.turn("and in winter?", agent=agent)
         assert "DE-1" not in str(turn.asked)
+        # Named anew, it binds, also when the turn is gone on with; in the records it is a mark.
+        async with session.turn("and Own?", agent=agent) as turn:
+            asked = await turn.ask("Are you sure?")
+        assert "DE-2" in str(turn.requirement)
+        assert (await Answers(runtime).reopen(asked.turn, agent=agent)).requirement == turn.requirement
         bodies = [record.body async for record in runtime.store.records(Query())]
-        assert not any("DE-1" in body for body in bodies)
+        assert not any("DE-1" in body or "DE-2" in body for body in bodies)
 
 
 async def test_a_session_has_a_name(world: World) -> None:
@@ -495,7 +503,7 @@ async def test_a_session_has_a_name(world: World) -> None:
         world.answers.session("a\nb")
 
 
-async def test_a_requirement_is_bound_by_what_was_carried(world: World) -> None:
+async def test_a_requirement_is_bound_by_what_is_remembered(world: World) -> None:
     await world.ask("How many trees at Waldo Lake in winter?")
     turn = await world.turn("and in spring?")
     (leaf,) = leaves(turn.requirement)
@@ -577,3 +585,73 @@ async def test_through_another_agent_it_is_what_that_one_was_asked_about() -> No
         asked = await session.ask("is it closed at Odell Butte?", agent=boss, model=model)
     assert made == [("waldo-lake", "winter", None), ("waldo-lake", "spring", None), ("waldo-lake", "closing")]
     assert asked.status is not TurnStatus.VERIFIED
+
+
+WALDO = NamedEntity("Waldo", (("place_id", "waldo-lake"), ("place_id", "waldo-mtn")))
+CEDAR = NamedEntity("Cedar Creek", (("place_id", "cedar-creek"),))
+IN_SPRING = NamedEntity("Spring", (("season", "spring"),))
+
+
+def test_what_is_settled_takes_the_place_of_a_name_and_leaves_the_others() -> None:
+    said = Settled(tool="count_trees", arguments={"place_id": "waldo-mtn"}, binds=("place_id",))
+    asked = replace(need("count_trees"), about=(WALDO, IN_SPRING))
+    alone = bind_settled(asked, [said])
+    assert [(leaf.where, leaf.about) for leaf in leaves(alone)] == [('args["place_id"] == "waldo-mtn"', (IN_SPRING,))]
+    both = bind_settled(replace(asked, about=(WALDO, CEDAR)), [said])
+    assert [(leaf.where, leaf.about) for leaf in leaves(both)] == [(said.where, ()), ("", (CEDAR,))]
+    assert bind_settled(both, [said]) == both  # as when the turn is gone on with
+
+
+async def test_of_two_names_the_unclear_one_is_settled_and_the_other_still_needed(world: World) -> None:
+    question, model = "How many trees at Waldo and Cedar Creek in winter?", Follows(call(place_id="Waldo"), Reply("?"))
+    asked = await world.answers.session("s").ask(question, agent=AGENT, model=model)
+    assert asked.status is TurnStatus.ASKED
+    async with world.answers.reopen(asked.turn, agent=AGENT, reply="Waldo Mountain") as turn:
+        await turn.call("count_trees", {"place_id": "waldo-mtn", "season": "winter"})
+        assert (await turn.task()).needs == ("count_trees",)
+        await turn.call("count_trees", {"place_id": "bobby-lake", "season": "winter"})
+        assert (await turn.task()).needs == ("count_trees",)
+        await turn.call("count_trees", {"place_id": "cedar-creek", "season": "winter"})
+        assert (await turn.task()).needs == ()
+
+
+async def test_a_name_that_fits_several_binds_a_question_that_goes_on(world: World) -> None:
+    await world.ask("How many trees at Bobby Lake in winter?")
+    async with world.answers.session("s").turn("and Waldo?", agent=AGENT) as turn:
+        await turn.call("count_trees", {"place_id": "bobby-lake", "season": "winter"})
+        assert (await turn.task()).needs == ("count_trees",)
+        await turn.call("count_trees", {"place_id": "waldo-mtn", "season": "winter"})
+        assert (await turn.task()).needs == ()
+
+
+@pytest.mark.parametrize(
+    "question", ["and in spring?", "what about Cedar Creek?", "and there again?", "the same again"]
+)
+async def test_a_question_that_goes_on_is_no_conversation(world: World, question: str) -> None:
+    await world.ask("How many trees at Waldo Lake in winter?")
+    async with world.answers.session("s").turn(question, agent=AGENT) as turn:
+        result = await run_turn(turn, Follows(*[Reply("You are welcome! It looks fine there.")] * 9))
+    assert result.status is not TurnStatus.CONVERSATION
+    assert "fine" not in result.answer
+    assert (await world.ask("thanks!")).status is TurnStatus.CONVERSATION
+
+
+async def test_what_was_replied_are_words_of_the_user_in_a_turn_below(world: World) -> None:
+    asked = await world.ask("How many trees in winter?")
+    async with world.answers.reopen(asked.turn, agent=AGENT, reply="Waldo Lake") as turn:
+        async with turn.child(AGENT, "41 trees at Cedar Creek?") as below:
+            assert below.asked.words == "How many trees in winter?\nWaldo Lake"
+        async with world.answers.turn("41 trees?", agent=AGENT, parent=turn.id) as below:
+            assert below.asked.words == "How many trees in winter?\nWaldo Lake"
+
+
+def test_what_lies_beside_a_record_is_believed_only_where_it_is_what_was_recorded() -> None:
+    where = 'args["place_id"] == "a \\" b" && args["other"] == ["x"] && args["place_id"] > 3 && args["'
+    whole = replace(need("count_trees"), where=where, about=(WALDO, IN_SPRING))
+    recorded = hide_values(whole, {"place_id"})
+    assert "waldo" not in str(recorded).lower()
+    assert 'a \\" b' not in str(recorded)
+    assert IN_SPRING in leaves(recorded)[0].about
+    assert whole_of(msgspec.to_builtins(whole), recorded, {"place_id"}) == whole
+    assert whole_of(msgspec.to_builtins(need("list_places")), recorded, {"place_id"}) == recorded
+    assert whole_of(None, recorded, {"place_id"}) == recorded
