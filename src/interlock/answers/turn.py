@@ -93,6 +93,9 @@ class Turn:
         """The tools of the agent, as they are shown to a model."""
         return tuple(found.tool for name in self._offered if (found := self._ctx.bindings.get(name)) is not None)
 
+    def _known_tools(self) -> list[Tool]:
+        return [binding.tool for binding in self._ctx.bindings.values()]
+
     @property
     def instructions(self) -> str:
         """What the model is told before the question."""
@@ -345,7 +348,7 @@ class Turn:
         lacking = missing_of(self.requirement, history)
         child = await unmet_child(self._histories, history)
         sources, question = (*history.sources, *self._given), self.asked.question
-        found = await check_draft(draft, self.agent, history, sources, self._ctx.limits, question=question)
+        found = await check_draft(draft, self.agent, history, sources, self._ctx.limits, question=question, tools=self._known_tools())
         grounded = found.grounded
         required = bool(leaves(self.requirement))
         parked = await pending_ticket(self._ctx, history, self.set_aside)

@@ -7,6 +7,7 @@ from interlock.tools.known_values import Unclear, match_values, names_of_values,
 from interlock.tools.name_index import normalize
 from interlock.tools.options import Limits, RetryRule
 from interlock.tools.redaction import MARK, Redactor, misspelled_fields, redactor_of
+from interlock.tools.result_fields import ResultField
 from interlock.tools.results import LONGEST_MESSAGE, Reading, read_result, read_short, shorten_problem
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Parsed",
     "Reading",
     "Redactor",
+    "ResultField",
     "RetryRule",
     "Tool",
     "Unclear",

@@ -17,6 +17,7 @@ from interlock.tools.inputs import Input, ModelInput, SchemaInput
 from interlock.tools.known_values import KnownValues
 from interlock.tools.options import Limits, RetryRule, check_options
 from interlock.tools.redacted_fields import refuse_unknown_fields
+from interlock.tools.result_fields import ResultField
 from interlock.tools.results import Output
 from interlock.tools.signature import Body, describe, function_of, is_async, name_of, read_signature
 from interlock.values import Effect, Json, Trust
@@ -55,6 +56,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     egress: object | None = None
     known_values: dict[str, KnownValues] = {}
     """The known values of arguments: what somebody calls them becomes their id."""
+    fields: dict[str, ResultField] = {}
+    """What the fields of its result are: an answer is held against their units and meanings."""
     locks: KeyOf | None = None
     """What is held while it changes anything: keys that are leased, not changed."""
     resource: Resource | None = None
@@ -150,7 +153,7 @@ def tool(
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Turn an annotated function, sync or async, into a `Tool`: `@tool(effect="read")`.
 
-    Options: timeout_s, deadline_s, retry, capabilities, trust, redact, retention, limits, egress, known_values; for
+    Options: timeout_s, deadline_s, retry, capabilities, trust, redact, retention, limits, egress, known_values, fields; for
     what changes the world also key, locks, resource, simulate, invariants, probe, compensate, review_when, once_per,
     repeatable and idempotent (see `Tool`).
     """

@@ -18,6 +18,7 @@ from interlock.config import parse_duration
 from interlock.errors import ConfigError, ContractError
 from interlock.tools.effects import ONCE_PER, check_compensation, key_of, simulate_of
 from interlock.tools.known_values import check_known_values
+from interlock.tools.result_fields import check_fields
 from interlock.values import Effect, Trust
 
 _Least1 = Annotated[int, msgspec.Meta(ge=1)]
@@ -165,6 +166,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "retention": _check_retention,
     "trust": _check_word(Trust),
     "known_values": check_known_values,
+    "fields": check_fields,
     "egress": _accept,
     "key": key_of,
     "locks": key_of,

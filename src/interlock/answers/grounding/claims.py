@@ -19,7 +19,7 @@ class Claim(Value, frozen=True):
     """One checkable thing in a text."""
 
     kind: str
-    """number, date, time, identifier, citation, url, mail, reference"""
+    """number, ratio, ordinal, date, weekday, time, identifier, citation, url, mail, phone, reference, roman, unread"""
     text: str
     start: int
     end: int
@@ -33,6 +33,8 @@ class Claim(Value, frozen=True):
     either: bool = False
     """Day and month of the date may have changed places."""
     minutes: int | None = None
+    weekday: int | None = None
+    """Monday is 0."""
     about: bool = False
     bound: str = ""
     """More (>) or less (<) than the figure, where the words before it say so."""

@@ -1,4 +1,4 @@
-"""What an answer may rest on: every value in the results, with the record and the path where it stands."""
+"""What an answer may rest on: every value in the results, with the record, the path, and what it is about."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from decimal import Decimal
 from typing import Any
 
 from interlock.answers.grounding.claims import NO_UNIT, Units
+from interlock.answers.grounding.meaning import NO_MEANING, ToolMeaning
 from interlock.answers.grounding.recognisers.times import times_in
+from interlock.answers.grounding.rows import NOWHERE, Row, kind_of_argument, names_of, plain_name, telling_fields
 from interlock.answers.grounding.vocabulary import Vocabulary
+from interlock.answers.grounding.words import Meanings
 from interlock.values import Json, Value
 
 _SEGMENT = re.compile(r"[.\[\]]")
@@ -35,19 +38,28 @@ class Source(Value, frozen=True):
     """The user's own words: they may be repeated, but prove nothing."""
     tool: str = ""
     """Which tool's result it is, where it is one."""
+    about: Json = None
+    """The arguments of the call: they prove nothing, but say what the result is about."""
+    trusted: bool = True
+    """False where the text is somebody else's: what it says may be repeated as theirs."""
+    stale: tuple[str, ...] = ()
+    """Fields that a later change of the turn has made untrue; `*`: all of them."""
 
 
 class ValuePath:
     """Where a value stands. Its path is written out only when it is shown, as every value below a key has it."""
 
-    __slots__ = ("_parent", "_step", "name", "units")
+    __slots__ = ("_meanings", "_parent", "_step", "name", "row", "units")
 
-    def __init__(self, parent: ValuePath | None, step: str, name: str, units: Units) -> None:
+    def __init__(self, parent: ValuePath | None, step: str, name: str, units: Units, row: Row) -> None:
         self._parent, self._step = parent, step
+        self._meanings: Meanings | None = None
         self.name = name
         """The last name on the path, which says what the value is."""
         self.units = units
         """The units that the names on the path speak of, the last one first."""
+        self.row = row
+        """The object that it is in."""
 
     @property
     def path(self) -> str:
@@ -58,24 +70,43 @@ class ValuePath:
             place = place._parent
         return "$" + "".join(reversed(steps))
 
+    @property
+    def column(self) -> str:
+        """The path without the places in lists: the same for a field of each row."""
+        steps, place = [], self
+        while place._parent is not None:
+            steps.append("[]" if place._step.startswith("[") else place._step)
+            place = place._parent
+        return "$" + "".join(reversed(steps))
+
+    def names(self) -> Iterator[str]:
+        """The names on the path, the last one first."""
+        place: ValuePath | None = self
+        while place is not None and place._parent is not None:
+            if not place._step.startswith("["):
+                yield place.name
+            place = place._parent
+
     def key(self, key: str, units: Units) -> ValuePath:
         """The place of a key's value; `units` are those that the key itself speaks of."""
-        return ValuePath(self, f".{_shorten(key)}", key.rpartition(".")[2][-_SHOWN_KEY:], units or self.units)
+        name = key.rpartition(".")[2][-_SHOWN_KEY:]
+        return ValuePath(self, f".{_shorten(key)}", name, units or self.units, self.row)
 
     def item(self, number: int) -> ValuePath:
         """The place of an item of a list."""
-        return ValuePath(self, f"[{number}]", self.name, self.units)
+        return ValuePath(self, f"[{number}]", self.name, self.units, self.row)
+
+    def inside(self, row: Row) -> ValuePath:
+        """The same place, in an object of its own."""
+        return ValuePath(self._parent, self._step, self.name, self.units, row)
 
     def length(self, of: str = "") -> ValuePath:
         """The place of a count."""
-        return ValuePath(self, f"{_shorten(of)}.length", "length", NO_UNIT)
+        return ValuePath(self, f"{_shorten(of)}.length", "length", NO_UNIT, self.row)
 
 
 def _shorten(text: str) -> str:
     return text if len(text) <= _SHOWN_KEY else f"{text[: _SHOWN_KEY // 2]}…{text[1 - _SHOWN_KEY // 2 :]}"
-
-
-_TOP = ValuePath(None, "", "$", NO_UNIT)
 
 
 class Fact(Value, frozen=True):
@@ -90,28 +121,39 @@ class Fact(Value, frozen=True):
     share: bool = False
     date: tuple[int | None, int | None, int | None] = (None, None, None)
     text: str = ""
+    truth: bool | None = None
     echo: bool = False
     minutes: int | None = None
     counted: bool = False
     """Not written there: the length of a list."""
     label: bool = False
     """Part of a name, not a value."""
+    words: Meanings = frozenset()
+    """What the names of its field and of the list it is in stand for."""
+    own: Meanings = frozenset()
+    """What the name of its field alone stands for."""
+    trusted: bool = True
+    stale: bool = False
+    prose: bool = False
+    """Found within a longer text."""
 
 
 class Evidence(Value, frozen=True):
-    """The facts of all sources: of those that are alike in everything but their path, the first."""
+    """The facts of all sources, in the order in which they were read."""
 
     facts: tuple[Fact, ...] = ()
     cut: bool = False
     """Not everything was read: the sources are longer than the limit."""
 
 
-def read_evidence(sources: Iterable[Source], vocabulary: Vocabulary, max_chars: int) -> Evidence:
-    """Every number, date and text in the sources, numbers inside texts too; no more than so many characters are read.
+def read_evidence(
+    sources: Iterable[Source], vocabulary: Vocabulary, max_chars: int, meanings: Mapping[str, ToolMeaning] | None = None
+) -> Evidence:
+    """Every number, date, truth and text in the sources, numbers inside texts too; no more than so many characters.
 
     What is beyond the limit supports nothing, so an answer that rests on it is held back.
     """
-    reader = _Reader(vocabulary, max_chars)
+    reader = _Reader(vocabulary, max_chars, meanings or {})
     found = [fact for source in sources for fact in reader.read(source)]
     return Evidence(tuple(found), reader.cut)
 
@@ -119,19 +161,35 @@ def read_evidence(sources: Iterable[Source], vocabulary: Vocabulary, max_chars: 
 class _Reader:
     """Walks sources, and gives a fact for each value, name and count in them."""
 
-    def __init__(self, vocabulary: Vocabulary, max_chars: int) -> None:
+    def __init__(self, vocabulary: Vocabulary, max_chars: int, meanings: Mapping[str, ToolMeaning]) -> None:
         self._vocabulary, self._units = vocabulary, vocabulary.units
         self._left = max_chars
         self.cut = False
+        self._meanings = meanings
         self._seen: set[object] = set()
-        self._key_units: dict[str, Units] = {}
-        self._source = Source("", None)
+        self._key_units: dict[tuple[str, str], Units] = {}
+        self._key_words: dict[tuple[str, str], tuple[Meanings, Meanings]] = {}
+        self._source, self._meaning = Source("", None), NO_MEANING
 
     def read(self, source: Source) -> Iterator[Fact]:
         """The facts of one source. Its id is one too: an answer may refer to "record 12"."""
-        self._source = source
-        yield Fact(source.id, _TOP, text=source.id)
-        yield from self._walk(_proof(source), _TOP, NO_UNIT)
+        self._source, self._meaning = source, self._meanings.get(source.tool, NO_MEANING)
+        self._key_words.clear()
+        top = ValuePath(None, "", "$", NO_UNIT, self._row_of_call())
+        yield Fact(source.id, top, text=source.id)
+        yield from self._walk(_proof(source), top, NO_UNIT)
+
+    def _row_of_call(self) -> Row:
+        about = self._source.about
+        if not isinstance(about, dict):
+            return Row(NOWHERE, self._source.id, {})
+        names: dict[str, frozenset[str]] = {}
+        for argument, value in about.items():
+            if isinstance(value, str) and value:
+                kind = kind_of_argument(argument)
+                called = self._meaning.names.get(argument, {}).get(value, ())
+                names[kind] = frozenset({plain_name(value), *map(plain_name, called)})
+        return Row(NOWHERE, self._source.id, names)
 
     def _takes(self, characters: int) -> bool:
         """Whether so much more may be read."""
@@ -140,7 +198,7 @@ class _Reader:
         return not self.cut
 
     def _is_new(self, *what: object) -> bool:
-        """Whether nothing was read yet that supports the same: a table says most things many times."""
+        """Whether nothing was read yet that supports the same."""
         key = (self._source.echo, *what)
         if key in self._seen:
             return False
@@ -148,10 +206,12 @@ class _Reader:
         return True
 
     def _walk(self, value: Json, place: ValuePath, units: Units) -> Iterator[Fact]:
-        # Before numbers: a truth is an int in Python, and would count as the figure 1.
-        if isinstance(value, bool) or value is None or self.cut:
+        if value is None or self.cut:
             return
-        if isinstance(value, int | float):
+        # Before numbers: a truth is an int in Python, and would count as the figure 1.
+        if isinstance(value, bool):
+            yield from self._fact(place, truth=value)
+        elif isinstance(value, int | float):
             yield from self._number(value, place, units)
         elif isinstance(value, str):
             yield from self._text(value, place)
@@ -162,8 +222,32 @@ class _Reader:
 
     def _fact(self, place: ValuePath, **details: Any) -> Iterator[Fact]:
         # As it is written: 1 and 1.0 are equal, and only one of them is section 1.
-        if self._is_new(place.name, *details, *(str(d) if type(d) is Decimal else d for d in details.values())):
-            yield Fact(self._source.id, place, echo=self._source.echo, **details)
+        what = (str(d) if type(d) is Decimal else d for d in details.values())
+        if self._is_new(id(place.row), place.name, *details, *what):
+            own, words = self._words(place)
+            source = self._source
+            stale = bool(source.stale) and ("*" in source.stale or place.name in source.stale)
+            yield Fact(
+                source.id,
+                place,
+                echo=source.echo,
+                own=own,
+                words=words,
+                trusted=source.trusted,
+                stale=stale,
+                **details,
+            )
+
+    def _words(self, place: ValuePath) -> tuple[Meanings, Meanings]:
+        """What the field's own name says, and what the names around it and its tool say beside that."""
+        key = (place.name, place.column)
+        found = self._key_words.get(key)
+        if found is None:
+            table = self._vocabulary.words
+            own = table.in_name(place.name) | self._meaning.words_of(place.name, table)
+            around = frozenset[str]().union(*(table.in_name(name) for name in place.names()))
+            found = self._key_words[key] = (own, own | around | self._meaning.words(table))
+        return found
 
     def _number(self, value: float, place: ValuePath, units: Units) -> Iterator[Fact]:
         if not self._takes(_A_NUMBER) or value != value or abs(value) == float("inf"):
@@ -176,18 +260,22 @@ class _Reader:
     def _text(self, value: str, place: ValuePath) -> Iterator[Fact]:
         text = value if len(value) <= self._left else _whole_sentences(value, self._left)
         self._takes(len(value))
-        if text and self._is_new(place.name, "text", text, place.units):
-            yield Fact(self._source.id, place, text=text, echo=self._source.echo)
+        if text:
+            yield from self._fact(place, text=text)
             yield from self._in_text(place, text)
 
     def _list(self, value: Sequence[Json], place: ValuePath, units: Units) -> Iterator[Fact]:
         yield from self._count(place, len(value))
         for (key, item), count in _alike(value).items():
             yield from self._count(place, count, f"[{key}={item}]")
+        telling = telling_fields(value)
         for number, item in enumerate(value):
             if self.cut:
                 return
-            yield from self._walk(item, place.item(number), units)
+            there = place.item(number)
+            if isinstance(item, dict):
+                there = there.inside(Row(place.row, there.path, names_of(item, place.column, telling)))
+            yield from self._walk(item, there, units)
 
     def _count(self, place: ValuePath, count: int, of: str = "") -> Iterator[Fact]:
         yield from self._fact(place.length(of), number=Decimal(count), counted=True)
@@ -195,22 +283,33 @@ class _Reader:
     def _object(self, value: Mapping[str, Json], place: ValuePath, units: Units) -> Iterator[Fact]:
         named = [self._units.of_field(value[key]) for key in _UNIT_KEYS if isinstance(value.get(key), str)]
         inside = NO_UNIT.union(*named) or units
-        if _is_table(value):
+        table = _is_table(value)
+        if table:
             yield from self._count(place, len(value))
+        if not place.path.endswith("]"):
+            names = names_of(value, place.column)
+            if names:
+                place = place.inside(Row(place.row, place.path, names))
         for key, item in value.items():
             name = str(key)
             if not self._takes(len(name)):
                 return
             there = place.key(name, self._units_in(name))
             yield from self._key(there, name)
+            if table and isinstance(item, dict):
+                names = {**names_of(item, place.column), f"{place.column}.{{}}": frozenset({plain_name(name)})}
+                there = there.inside(Row(place.row, there.path, names))
             yield from self._walk(item, there, inside)
 
     def _units_in(self, key: str) -> Units:
         """The units that a key speaks of itself; looked for once, however many rows have it."""
-        found = self._key_units.get(key)
+        known = (self._source.tool, key)
+        found = self._key_units.get(known)
         if found is None:
+            said = self._meaning.unit_of(key)
             parts = (self._units.in_name(part) for part in reversed(_SEGMENT.split(key)))
-            found = self._key_units[key] = next((units for units in parts if units), NO_UNIT)
+            found = self._units.of_field(said) if said else NO_UNIT
+            found = self._key_units[known] = found or next((units for units in parts if units), NO_UNIT)
         return found
 
     def _key(self, place: ValuePath, key: str) -> Iterator[Fact]:
@@ -218,24 +317,27 @@ class _Reader:
         if not self._is_new("key", key):
             return
         yield Fact(self._source.id, place, text=key, echo=self._source.echo)
+        if not any(char.isdigit() for char in key) and not self._vocabulary.number_words.in_name(key):
+            return
         for claim in self._vocabulary.claims(key):
             if claim.kind == "date":
                 yield from self._fact(place, date=claim.date)
         yield from self._digits(place, key)
 
     def _in_text(self, place: ValuePath, text: str) -> Iterator[Fact]:
-        for claim in self._vocabulary.claims(text):
-            if claim.number is not None:
-                yield from self._fact(place, number=claim.number, units=claim.units or place.units)
+        for claim in self._vocabulary.claims_in_evidence(text):
+            prose = (claim.end - claim.start) * 2 < len(text)
+            if claim.number is not None and claim.kind == "number":
+                yield from self._fact(place, number=claim.number, units=claim.units or place.units, prose=prose)
             elif claim.kind == "date":
-                yield from self._fact(place, date=claim.date)
+                yield from self._fact(place, date=claim.date, prose=prose)
                 if claim.either:
                     year, month, day = claim.date
                     yield from self._fact(place, date=(year, day, month))  # 8/9/2024 in a result may be said either way
             elif claim.kind == "identifier":
                 yield from self._digits(place, claim.text)
         # Apart from the claims: there a timestamp is one date, which takes the time of the day with it.
-        for minutes in times_in(text):
+        for minutes in times_in(text) if ":" in text or "m" in text else ():
             yield from self._fact(place, minutes=minutes)
 
     def _digits(self, place: ValuePath, name: str) -> Iterator[Fact]:

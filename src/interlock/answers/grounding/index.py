@@ -12,6 +12,7 @@ from math import isfinite
 
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.measures import Measures
 
 _MOST_ALIKE = 64
 """So many facts are held against one claim for each way of finding them. Those that differ in no more than their path
@@ -32,8 +33,12 @@ class FactIndex:
     Texts are gone over once, for all claims together; numbers are sorted, dates and times kept by their value.
     """
 
-    def __init__(self, said: Sequence[Claim], known: Iterable[Fact], magnitudes: Iterable[int]) -> None:
+    def __init__(
+        self, said: Sequence[Claim], known: Iterable[Fact], magnitudes: Iterable[int], measures: Measures
+    ) -> None:
         self._wanted = _Wanted(said)
+        self._measures = measures
+        self._units: set[str] = set()
         self._powers = tuple(sorted({power for power in magnitudes if power > 0}))
         self._by: dict[object, list[Fact]] = defaultdict(list)
         self._alike: Counter[object] = Counter()
@@ -47,8 +52,9 @@ class FactIndex:
     def _add(self, fact: Fact) -> None:
         if fact.number is not None:
             self._numbers.append(fact)
+            self._units |= fact.units
             # Of each unit some: the same figure in acres a hundred times must not hide the one in miles.
-            kind = (abs(fact.number), fact.units, fact.money, fact.label, fact.counted, fact.echo)
+            kind = (abs(fact.number), fact.units, fact.money, fact.label, fact.counted, fact.echo, fact.place.name)
             self._alike[kind] += 1
             if self._alike[kind] <= _MOST_ALIKE // 4:
                 self._keep(("number", abs(fact.number)), fact)
@@ -79,6 +85,10 @@ class FactIndex:
             middle = said.scaleb(-power)
             found |= {id(fact): fact for fact in self._by.get(("number", middle), ())}
             found |= {id(fact): fact for fact in self._within(middle, claim.reach.scaleb(-power))}
+        for unit in self._units - claim.units:
+            for middle in self._measures.convert(claim.number, claim.units, frozenset({unit})):
+                [far] = list(self._measures.convert(claim.number + claim.reach, claim.units, frozenset({unit})))[:1]
+                found |= {id(fact): fact for fact in self._within(abs(middle), abs(far - middle))}
         if _YEARS[0] <= said <= _YEARS[1] and said == int(said):
             found |= {id(fact): fact for fact in self._by.get(("date", (int(said), None, None)), ())}
         return list(found.values())
@@ -102,6 +112,8 @@ class FactIndex:
             year, month, day = claim.date
             turned = self._by.get(("date", (year, day, month)), []) if claim.either else []
             return [*self._by.get(("date", claim.date), ()), *turned]
+        if claim.kind == "phone":
+            return self._by.get(("digits", _only_digits(claim.text)), [])
         word, number = _part_of(claim)
         # Section 14.2, where a field `section` says 14.2.
         parts = [fact for fact in self._by.get(("part", number), ()) if word[:4] in fact.place.name.lower()]
@@ -112,9 +124,10 @@ class _Wanted:
     """What the claims of an answer ask texts for."""
 
     def __init__(self, said: Sequence[Claim]) -> None:
-        texts = [claim for claim in said if claim.kind not in ("number", "date", "time")]
+        texts = [claim for claim in said if claim.number is None and claim.kind not in ("date", "time", "weekday")]
         keys = {key for claim in texts for key in _keys(claim)}
         self.parts = {number for claim in texts if (number := _part_of(claim)[1])}
+        self._phones = {_only_digits(claim.text) for claim in texts if claim.kind == "phone"}
         self._phrases = {words for kind, words in keys if kind == "words"}
         self._first_words = {words.partition(" ")[0] for words in self._phrases}
         self._lengths = sorted({words.count(" ") + 1 for words in self._phrases})
@@ -125,6 +138,9 @@ class _Wanted:
         """The keys of what stands in a text. Each word is looked at once for each length that a phrase has."""
         if text in self.parts:
             yield ("part", text)
+        if self._phones and any(char.isdigit() for char in text):
+            digits = _only_digits(text)
+            yield from (("digits", phone) for phone in self._phones if phone in digits)
         if self._phrases:
             yield from (("words", phrase) for phrase in dict.fromkeys(self._find_phrases(text)))
         if self._letters:
@@ -157,6 +173,10 @@ def _keys(claim: Claim) -> tuple[tuple[str, str], ...]:
     if not words or len(words) > _MOST_WORDS:
         return ()
     return tuple(("words", said) for said in dict.fromkeys((" ".join(words), "".join(words))))
+
+
+def _only_digits(text: str) -> str:
+    return "".join(char for char in text if char.isdigit())
 
 
 def _part_of(claim: Claim) -> tuple[str, str]:

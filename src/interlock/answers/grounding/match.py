@@ -1,21 +1,35 @@
-"""Whether what an answer claims stands in the evidence: units and rounding understood, sums checked."""
+"""Whether what an answer claims stands in the evidence: value, unit, the thing it is said of, and the field."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
 
-from interlock.answers.grounding.claims import AT_MOST_OFF, Claim
-from interlock.answers.grounding.evidence import Fact, Source, read_evidence
+from interlock.answers.grounding.binding import Binder, Bound
+from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.derivations import Derivations
+from interlock.answers.grounding.evidence import Evidence, Fact, Source, read_evidence
 from interlock.answers.grounding.expressions import derive
+from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.index import FactIndex
+from interlock.answers.grounding.meaning import ToolMeaning
+from interlock.answers.grounding.mentions import Names
+from interlock.answers.grounding.normal_text import normalise
+from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.vocabulary import Vocabulary, default_vocabulary
 from interlock.config import TextLimits
 from interlock.values import Value
 
-_BARE = re.compile(r"[\W_]+")
-_YEARS = (Decimal(1900), Decimal(2100))
+_WEAK = 0.12
+"""Less than this is no sign that a field is spoken of: a word far away, behind several breaks."""
+_AS_MUCH = 0.6
+"""A field fits if the words speak of it nearly as much as of any other of the same row."""
+_TELLING_DIGITS = 3
+"""A figure of so many digits is not in a result by chance."""
+_RANKS = ("exact", "rounded", "counted", "derived", "echo")
 
 
 class Support(Value, frozen=True):
@@ -30,6 +44,8 @@ class Support(Value, frozen=True):
     path: str = ""
     how: str = "unsupported"
     """exact, rounded, echo, counted, derived, or unsupported."""
+    why: str = ""
+    """Why nothing stands behind it, where more can be said than that it was not found."""
 
 
 class Grounded(Value, frozen=True):
@@ -56,7 +72,11 @@ class Grounded(Value, frozen=True):
 
 
 def ground(
-    answer: str, sources: Sequence[Source], vocabulary: Vocabulary | None = None, limits: TextLimits | None = None
+    answer: str,
+    sources: Sequence[Source],
+    vocabulary: Vocabulary | None = None,
+    limits: TextLimits | None = None,
+    meanings: Mapping[str, ToolMeaning] | None = None,
 ) -> Grounded:
     """Trace every claim of an answer to where it comes from.
 
@@ -65,22 +85,17 @@ def ground(
     words, limits = vocabulary or default_vocabulary(), limits or TextLimits()
     if len(answer) > limits.max_draft_chars:
         return Grounded(unchecked=_over(len(answer), "characters", limits.max_draft_chars, "max_draft_chars"))
-    said = words.claims(answer)
+    normal = normalise(answer)
+    said = words.claims(normal.text)
     if len(said) > limits.max_claims:
         return Grounded(unchecked=_over(len(said), "figures, names and dates", limits.max_claims, "max_claims"))
-    evidence = read_evidence(sources, words, limits.max_evidence_chars)
-    index, matcher = FactIndex(said, evidence.facts, words.field_magnitudes.values()), _Matcher(words)
-    found = [
-        _support(claim, index, matcher, _words(answer[max(0, claim.start - 60) : claim.end + 30])) for claim in said
-    ]
-    for place, path in derive(answer, said, [item.how != "unsupported" for item in found]).items():
-        claim = said[place]
-        found[place] = Support(claim.text, claim.kind, claim.start, claim.end, "answer", path, "derived")
-    grounded = Grounded(tuple(found))
+    evidence = read_evidence(sources, words, limits.max_evidence_chars, meanings)
+    found = _Tracer(normal.text, said, evidence, words, meanings or {}).run()
+    grounded = Grounded(tuple(_as_written(support, normal.locate(support.start, support.end)) for support in found))
     # Where everything is supported by what was read, it does not matter that there was more.
     if evidence.cut and not grounded.is_supported:
         why = f"only the first {limits.max_evidence_chars:,} characters of the results are read (max_evidence_chars)"
-        return Grounded(tuple(found), why)
+        return Grounded(grounded.claims, why)
     return grounded
 
 
@@ -88,123 +103,227 @@ def _over(count: int, what: str, limit: int, setting: str) -> str:
     return f"an answer of {count:,} {what} is not checked: at most {limit:,} are ({setting})"
 
 
+def _as_written(support: Support, span: tuple[int, int]) -> Support:
+    return Support(support.text, support.kind, *span, support.source, support.path, support.how, support.why)
+
+
 def ground_safely(
-    answer: str, sources: Sequence[Source], vocabulary: Vocabulary | None = None, limits: TextLimits | None = None
+    answer: str,
+    sources: Sequence[Source],
+    vocabulary: Vocabulary | None = None,
+    limits: TextLimits | None = None,
+    meanings: Mapping[str, ToolMeaning] | None = None,
 ) -> Grounded:
     """The same for a text that may hold anything: what cannot be read is supported by nothing."""
     try:
-        return ground(answer, sources, vocabulary, limits)
+        return ground(answer, sources, vocabulary, limits, meanings)
     except Exception as error:  # noqa: BLE001 - a fault in a check must hold the answer back, not let it out
         text = f"(a text that cannot be checked: {type(error).__name__})"
         return Grounded((Support(text, "number", 0, len(answer)),))
 
 
-def _support(claim: Claim, index: FactIndex, matcher: _Matcher, around: frozenset[str]) -> Support:
-    """The best fact behind a claim: of those that are equally good, the one whose name is spoken of beside it."""
-    if claim.number is None:
-        known = [(fact, "exact") for fact in index.exact(claim)]
-    else:
-        near = index.near_number(claim)
-        known = [(fact, how) for fact in near if (how := matcher.how(claim, fact)) is not None]
-    best: tuple[tuple[int, int], Fact, str] | None = None
-    for fact, how in known:
-        rank = _RANKS.index("echo" if fact.echo else "counted" if fact.counted else how)
-        order = (rank, -len(_words(fact.place.name) & around))
-        if best is None or order < best[0]:
-            best = (order, fact, _RANKS[rank])
-    if best is None:
-        return Support(claim.text, claim.kind, claim.start, claim.end)
-    return Support(claim.text, claim.kind, claim.start, claim.end, best[1].source, best[1].place.path, best[2])
+class _Tracer:
+    """Holds the claims of one answer against one body of evidence."""
 
+    def __init__(
+        self,
+        text: str,
+        said: Sequence[Claim],
+        evidence: Evidence,
+        words: Vocabulary,
+        meanings: Mapping[str, ToolMeaning],
+    ) -> None:
+        self._text, self._said, self._facts, self._words = text, said, evidence.facts, words
+        self._index = FactIndex(said, evidence.facts, words.field_magnitudes.values(), words.measures)
+        self._matcher = FigureMatcher(words)
+        self._sentences = Sentences(text)
+        self._mentions = Names(evidence.facts, meanings, words.words).find(self._sentences, _addresses(said))
+        self._binder = Binder(self._sentences, said, self._mentions, words.words)
+        self._cues = Cues(words.derivations, self._sentences)
+        self._rows: dict[tuple[str, int], list[Fact]] = defaultdict(list)
+        for fact in evidence.facts:
+            if fact.number is not None or fact.minutes is not None or any(fact.date):
+                self._rows[(fact.source, id(fact.place.row))].append(fact)
 
-def _words(text: str) -> frozenset[str]:
-    # Five letters, so that "closures" in an answer meets a field called `closure`.
-    return frozenset(word[:5] for word in _BARE.sub(" ", text.lower()).split() if len(word) > 2)
+    def run(self) -> list[Support]:
+        """Each claim with what stands behind it."""
+        found = [self._trace(number, claim) for number, claim in enumerate(self._said)]
+        for place, path in derive(self._text, self._said, [item.how != "unsupported" for item in found]).items():
+            claim = self._said[place]
+            found[place] = Support(claim.text, claim.kind, claim.start, claim.end, "answer", path, "derived")
+        open_places = [place for place, item in enumerate(found) if item.how == "unsupported"]
+        if open_places:
+            derived = Derivations(self._facts, self._words, self._cues)
+            supported = [self._said[n] for n, item in enumerate(found) if item.how not in ("unsupported", "echo")]
+            for place in open_places:
+                claim = self._said[place]
+                fact = derived.find(claim, self._binder.bind(place), supported)
+                if fact is not None:
+                    found[place] = Support(claim.text, claim.kind, claim.start, claim.end, fact[0], fact[1], "derived")
+        return found
 
+    def _trace(self, number: int, claim: Claim) -> Support:
+        if self._is_named(claim):
+            return Support(claim.text, claim.kind, claim.start, claim.end, "name", "", "exact")
+        bound = self._binder.bind(number)
+        known = [(fact, how) for fact, how in self._candidates(claim) if self._may_be_used(fact, claim)]
+        fitting = [(fact, how, bound.fit(fact.place.row)) for fact, how in known]
+        kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
+        if known and not kept:
+            return Support(claim.text, claim.kind, claim.start, claim.end, why="it is of something else")
+        spoken = [(fact, how) for fact, how, _fit in kept if self._is_spoken_of(fact, claim, bound)]
+        if kept and not spoken:
+            return Support(claim.text, claim.kind, claim.start, claim.end, why="it is another field")
+        return self._best(claim, bound, spoken)
 
-_RANKS = ("exact", "rounded", "counted", "echo")
+    def _best(self, claim: Claim, bound: Bound, known: Sequence[tuple[Fact, str]]) -> Support:
+        best: tuple[tuple[int, float], Fact, str] | None = None
+        for fact, how in known:
+            rank = _RANKS.index("echo" if fact.echo else "counted" if fact.counted else how)
+            order = (rank, -bound.affinity(fact.own))
+            if best is None or order < best[0]:
+                best = (order, fact, _RANKS[rank])
+        if best is None:
+            return Support(claim.text, claim.kind, claim.start, claim.end)
+        return Support(claim.text, claim.kind, claim.start, claim.end, best[1].source, best[1].place.path, best[2])
 
+    def _is_named(self, claim: Claim) -> bool:
+        """Whether a claim is part of a name that the results have: the 3526 of Bobby Lake 3526."""
+        return any(
+            mention.start <= claim.start and claim.end <= mention.end and (mention.end - mention.start) > len(claim.text)
+            for mention in self._mentions
+        )
 
-class _Matcher:
-    """Whether a fact stands behind a figure, and how."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._magnitudes = vocabulary.field_magnitudes
-        self._currencies = vocabulary.units.currencies
-        self._in_large = re.compile(rf"_(?P<word>{'|'.join(self._magnitudes)})(?:$|_per_|_usd$|_eur$)")
-
-    def how(self, claim: Claim, fact: Fact) -> str | None:
-        """exact, rounded or counted; None if it does not."""
-        said = claim.number
-        assert said is not None
-        if fact.number is None:
-            # "In 2022" is supported by the year of a date; a figure with a unit, or beyond these years, is none.
-            is_year = not claim.units and claim.step == 1 and _YEARS[0] <= said <= _YEARS[1]
-            return "exact" if is_year and said == fact.date[0] else None
-        if fact.label:
-            # A figure in a name supports one of its unit or kind ("24-hour" by `restored_24h`), but not "24 acres".
-            as_label = not claim.units or claim.units & fact.units or "-" in claim.text
-            return "counted" if as_label and abs(said) == fact.number and claim.step == 1 else None
-        if fact.counted:
-            return "counted" if not claim.units and said == fact.number else None
-        values = self._values(claim, fact)
-        if said in values:
-            return "exact"
-        return "rounded" if any(_rounds_to(value, claim) for value in values) else None
-
-    def _values(self, claim: Claim, fact: Fact) -> list[Decimal]:
-        """What the figure of a fact may be said as; nothing if its unit is another."""
-        assert fact.number is not None
-        values = [fact.number]
-        if (claim.falls or claim.turned) and fact.number < 0:
-            values.append(-fact.number)
-        if "percent" in claim.units and "percent" not in fact.units:
-            if fact.units and not fact.share:  # a field in acres is not a percentage, whatever its figure
+    def _candidates(self, claim: Claim) -> list[tuple[Fact, str]]:
+        match claim.kind:
+            case "number" | "ordinal":
+                return self._figures(claim)
+            case "weekday":
+                return [(fact, "exact") for fact in self._days(claim)]
+            case "ratio":
                 return []
-            # A `share` of 0.4 is 40 %, never 0.4 %; a field that says neither may be kept either way.
-            values = [value * 100 for value in values if _is_fraction(value)] + ([] if fact.share else values)
-        elif not self._units_agree(claim, fact):
-            return []
-        large = self._in_large.search(fact.place.path) if claim.digits is not None else None
-        if large is None:
-            return values
-        return [value.scaleb(self._magnitudes[large["word"]]) for value in values]  # sales_bn: 4.5 is 4.5 billion
+            case _:
+                return [(fact, "exact") for fact in self._index.exact(claim)]
 
-    def _units_agree(self, claim: Claim, fact: Fact) -> bool:
-        if not claim.units:
+    def _figures(self, claim: Claim) -> list[tuple[Fact, str]]:
+        near = self._index.near_number(claim)
+        return [(fact, how) for fact in near if (how := self._matcher.how(claim, fact)) is not None]
+
+    def _days(self, claim: Claim) -> list[Fact]:
+        """The dates that fall on a day of the week: those that the same sentence says, if it says any."""
+        sentence = self._sentences.all[self._sentences.at(claim.start)]
+        said = [one.date for one in self._said if one.kind == "date" and sentence.start <= one.start < sentence.end]
+        fits = []
+        for fact in self._facts:
+            if claim.text.lower() in fact.text.lower():
+                return [fact]
+            year, month, day = fact.date
+            if year and month and day and _weekday(year, month, day) == claim.weekday:
+                if not said or any((m, d) == (month, day) and y in (None, year) for y, m, d in said):
+                    fits.append(fact)
+        return fits
+
+    def _may_be_used(self, fact: Fact, claim: Claim) -> bool:
+        """Whether a fact can stand behind what is said as true now."""
+        if fact.stale and not self._cues.said("past", claim):
+            return False
+        return fact.trusted or fact.echo or self._cues.said("attribution", claim)
+
+    def _is_spoken_of(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
+        """Whether the words around a claim let it be this field."""
+        if fact.place.name == "$" or claim.kind not in ("number", "date", "time", "ordinal"):
             return True
-        if fact.echo and not fact.units:
-            return False  # "12 scouts" in the question are not 12 miles in the answer
-        if fact.money and claim.units & self._currencies:
-            return bool(claim.units & (fact.money | fact.units))
-        # A value without a known unit agrees with any: most fields do not name theirs.
-        return not fact.units or bool(claim.units & fact.units)
+        mine = bound.affinity(fact.own)
+        if fact.counted:
+            return self._counts(fact, claim, bound)
+        if fact.echo:
+            return not self._contradicts(claim, bound)
+        others = [
+            other
+            for other in self._rows.get((fact.source, id(fact.place.row)), ())
+            if other.place.name != fact.place.name and not other.label and _same_kind(fact, other)
+        ]
+        if others and not fact.prose:
+            spoken = max((bound.affinity(other.own - fact.own) for other in others), default=0.0)
+            if spoken > _WEAK and mine < spoken * _AS_MUCH:
+                return False
+        if mine > _WEAK or claim.kind != "number" or claim.units & fact.units or fact.prose:
+            return True
+        return _is_telling(claim) or not bound.noun or bool(bound.noun & fact.words)
 
+    def _counts(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
+        """Whether a number of rows is what is counted: by what they are called, or by what they have in common."""
+        if claim.units:
+            return False
+        place = fact.place.path
+        value = place.rpartition("[")[2].partition("=")
+        shared = self._words.words.in_name(f"{value[0]} {value[2].partition(']')[0]}") if value[1] else frozenset()
+        if shared:
+            return bool(shared & set(bound.words))
+        return bool(bound.noun & fact.words) or bool(set(bound.words) & fact.own) or self._cues.said("generic", claim)
 
-def _is_fraction(value: Decimal) -> bool:
-    # Growth may be above one (1.4 is 140 %); a whole number from two on is a percentage already.
-    return abs(value) <= 1 or (abs(value) < 10 and value != value.to_integral_value())
-
-
-def _rounds_to(value: Decimal, claim: Claim) -> bool:
-    said = claim.number
-    assert said is not None
-    step = claim.rounding
-    if step >= 1 and value == value.to_integral_value() and step == 1:
-        return False  # a whole number is said whole, or with "about"
-    scaled = value / step
-    # `quantize` raises where its result has more than the 28 digits of the context.
-    if abs(scaled) > Decimal(10) ** 20 or not _near(value, claim):
+    def _contradicts(self, claim: Claim, bound: Bound) -> bool:
+        """Whether the words around a figure of the user speak of a field of the results, which has another value."""
+        if claim.number is None or self._cues.said("user", claim):
+            return False
+        for facts in self._rows.values():
+            for fact in facts:
+                if fact.echo or fact.number is None or fact.label or fact.counted:
+                    continue
+                if bound.affinity(fact.own) > 0.5 and bound.fit(fact.place.row) >= 0 and (claim.units & fact.units or not claim.units):
+                    return True
         return False
-    wanted = said / step
-    return any(scaled.quantize(Decimal(1), rounding=way) == wanted for way in (ROUND_HALF_UP, ROUND_HALF_EVEN))
 
 
-def _near(value: Decimal, claim: Claim) -> bool:
-    """Rounding moves a figure a little, and "over" and "under" say in which direction."""
-    said = claim.number
-    assert said is not None
-    if (claim.bound == ">" and value < said) or (claim.bound == "<" and value > said):
-        return False
-    # With decimals rounding moves it by half of the last one at most, which needs no further bound.
-    return claim.step < 1 or abs(value - said) <= AT_MOST_OFF * abs(said)
+def _same_kind(one: Fact, other: Fact) -> bool:
+    if one.number is not None:
+        return other.number is not None and (not one.units or not other.units or bool(one.units & other.units))
+    return (one.minutes is None) == (other.minutes is None) and any(one.date) == any(other.date)
+
+
+def _is_telling(claim: Claim) -> bool:
+    """Whether a figure has so many digits that it is in a result for what it says."""
+    if claim.number is None:
+        return True
+    digits = str(abs(claim.digits if claim.digits is not None else claim.number).normalize()).replace(".", "").strip("0")
+    return len(digits) >= _TELLING_DIGITS or claim.step < 1
+
+
+def _weekday(year: int, month: int, day: int) -> int:
+    try:
+        return date(year, month, day).weekday()
+    except ValueError:
+        return -1
+
+
+def _addresses(said: Sequence[Claim]) -> list[tuple[int, int]]:
+    return [(claim.start, claim.end) for claim in said if claim.kind in ("url", "mail", "phone")]
+
+
+class Cues:
+    """Words of a sentence that say how its figures are meant."""
+
+    def __init__(self, table: Mapping[str, Sequence[str]], sentences: Sentences) -> None:
+        self._sentences = sentences
+        self._patterns = {
+            name: re.compile(rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, words), key=len, reverse=True))})(?!\w)", re.I)
+            for name, words in table.items()
+        }
+        self._found: dict[tuple[str, int], bool] = {}
+
+    def said(self, name: str, claim: Claim) -> bool:
+        """Whether the sentence of a claim has one of the words of a table."""
+        number = self._sentences.at(claim.start)
+        key = (name, number)
+        if key not in self._found:
+            sentence = self._sentences.all[number]
+            self._found[key] = self._patterns[name].search(self._sentences.text, sentence.start, sentence.end) is not None
+        return self._found[key]
+
+    def sentence(self, claim: Claim) -> str:
+        """The sentence that a claim stands in."""
+        one = self._sentences.all[self._sentences.at(claim.start)]
+        return self._sentences.text[one.start : one.end]
+
+
+ZERO = Decimal(0)

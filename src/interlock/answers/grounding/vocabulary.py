@@ -10,19 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from interlock.answers.grounding.claims import Claim, Recogniser
-from interlock.answers.grounding.recognisers.addresses import Mails, References, Urls
+from interlock.answers.grounding.measures import Measures
+from interlock.answers.grounding.recognisers.addresses import Domains, Mails, Phones, References, Urls
 from interlock.answers.grounding.recognisers.citations import Citations
-from interlock.answers.grounding.recognisers.dates import Dates, DayLists, Periods
+from interlock.answers.grounding.recognisers.dates import Dates, DayLists, MonthNames, Periods, Weekdays
 from interlock.answers.grounding.recognisers.identifiers import Identifiers
 from interlock.answers.grounding.recognisers.markers import blank, without_markers
 from interlock.answers.grounding.recognisers.number_words import NumberWords
-from interlock.answers.grounding.recognisers.numbers import Numbers, OtherDigits
+from interlock.answers.grounding.recognisers.numbers import Numbers, OddNumbers, OtherDigits
 from interlock.answers.grounding.recognisers.times import Times
+from interlock.answers.grounding.recognisers.unread import Unread
 from interlock.answers.grounding.units import UnitTable
+from interlock.answers.grounding.words import WordTable
 from interlock.config import parse_toml
 from interlock.errors import ConfigError
 
-_TABLES = ("units", "numbers", "dates", "citations")
+_TABLES = ("units", "numbers", "dates", "citations", "unread", "words", "derivations")
 
 
 class Vocabulary:
@@ -31,24 +34,36 @@ class Vocabulary:
     def __init__(self, tables: Mapping[str, Any]) -> None:
         self._tables = tables
         self.units = UnitTable(tables["units"])
+        self.words = WordTable(tables["words"])
+        self.measures = Measures(tables["units"])
+        self.derivations: dict[str, list[str]] = tables["derivations"]
+        """The words that say how a figure was made from others: total, left, on average."""
         self.number_words = NumberWords(tables["numbers"], self.units)
         self.field_magnitudes: dict[str, int] = tables["numbers"]["field_magnitudes"]
         """What the end of a field's name multiplies its figure by, as a power of ten: sales_bn."""
         numbers = Numbers(tables["numbers"], self.units)
+        spelled = "|".join([*tables["numbers"]["words"], *tables["numbers"]["large"], *tables["dates"]["months"]])
+        self._worth_reading = re.compile(rf"[\d@½¼¾⅓⅔⅛]|://|\b(?:{spelled})\b|noon|midnight", re.I)
         # The order matters: what one recogniser has found is out of the sight of the next.
         self._recognisers: tuple[Recogniser, ...] = (
             Urls(),
             Mails(),
+            Domains(),
+            Phones(),
             References(),
             Citations(tables["citations"]),
             DayLists(tables["dates"]),
             Dates(tables["dates"]),
             Times(),
+            Weekdays(tables["dates"]),
+            MonthNames(tables["dates"]),
             Periods(tables["dates"]),
             Identifiers(numbers),
+            OddNumbers(self.units),
             numbers,
             self.number_words,
             OtherDigits(),
+            Unread(tables["unread"]),
         )
 
     def claims(self, text: str) -> tuple[Claim, ...]:
@@ -61,6 +76,10 @@ class Vocabulary:
                 found += mine
                 text = blank(text, [(claim.start, claim.end) for claim in mine])
         return tuple(sorted(found, key=lambda claim: claim.start))
+
+    def claims_in_evidence(self, text: str) -> tuple[Claim, ...]:
+        """The same for a text of a result. Most are names and words, which one look shows to hold no figure."""
+        return self.claims(text) if self._worth_reading.search(text) else ()
 
     def extend(self, file: Path) -> Vocabulary:
         """This vocabulary with the tables of a file added: the same tables, with entries of its own."""

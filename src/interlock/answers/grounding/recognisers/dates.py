@@ -74,6 +74,37 @@ class DayLists:
                 yield Claim("date", text[start:end], start, end, date=(year, month, int(day)))
 
 
+class Weekdays:
+    """Tuesday, Tue: a day of the week."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self._days: list[str] = table["weekdays"]
+        names = [*self._days, *(name[:3] for name in self._days), *table["short_weekdays"]]
+        # "sun", "sat", "wed" and "mon" are words: only with a capital, and the short ones never at a sentence's end.
+        self._pattern = re.compile(rf"\b(?P<day>{'|'.join(name.capitalize() for name in names)})(?:s|'s)?\b")
+
+    def find(self, text: str) -> Iterator[Claim]:
+        for match in self._pattern.finditer(text):
+            day = next(n for n, name in enumerate(self._days) if name.startswith(match["day"].lower()[:3]))
+            yield Claim("weekday", match["day"], match.start(), match.end("day"), weekday=day)
+
+
+class MonthNames:
+    """In March: a month without day or year."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self._months: list[str] = table["months"]
+        names = "|".join(name.capitalize() for name in self._months if name not in ("march", "may"))
+        lead = r"(?:in|since|until|till|by|of|for|from|to|and|through|during|before|after|early|late|mid|last|next|this)"
+        self._pattern = re.compile(rf"\b(?P<one>{names})\b|\b{lead}[\s-](?P<two>March|May)\b(?!\s(?:be|have|not|I|we|you)\b)")
+
+    def find(self, text: str) -> Iterator[Claim]:
+        for match in self._pattern.finditer(text):
+            group = "one" if match["one"] else "two"
+            month = month_number(self._months, match[group])
+            yield Claim("date", match[group], match.start(group), match.end(group), date=(None, month, None))
+
+
 class Periods:
     """FY2023, Q3, W12: a figure with its kind in front."""
 

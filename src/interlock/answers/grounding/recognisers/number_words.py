@@ -1,64 +1,145 @@
-"""Figures in words: one hundred and twenty thousand, half a million."""
+"""Figures in words: one hundred and twenty thousand, half a million, three dozen, twenty twenty-four, minus forty."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.recognisers.markers import blank
+from interlock.answers.grounding.recognisers.unread import UNREAD
 from interlock.answers.grounding.units import UnitTable
 
 _SPLIT = re.compile(r"[\s-]+")
 _NAME_SPLIT = re.compile(r"[_\W]+")
+_HUNDRED, _TEN = 100, 10
+_CENTURIES = (18, 19, 20)
+_LEAST = 2
+"""From two on: "one" is more often a pronoun."""
 
 
 class NumberWords:
-    """Numbers in words from two on: "one" is more often a pronoun."""
+    """Numbers in words; parts and multiples of something else are a `ratio`, and places in an order an `ordinal`."""
 
     def __init__(self, table: Mapping[str, Any], units: UnitTable) -> None:
         self._words: dict[str, int] = table["words"]
         self._large: dict[str, int] = table["large"]
+        self._parts: dict[str, int] = table["parts"]
+        self._multiples: dict[str, int] = table["multiples"]
+        self._ordinals: dict[str, int] = table["ordinals"]
         self._units = units
         word = "|".join([*self._words, *self._large])
         unit = "|".join(map(re.escape, units.spoken)).replace(r"\ ", r"[\s-]")
+        self._halves = re.compile(
+            rf"\b(?:(?P<count>{'|'.join(self._words)})\s+)?(?P<and>and\s+)?(?:a\s+|an\s+)?half(?:\s+an?\b)?"
+            rf"(?:[\s-](?P<unit>{unit}|dozen|million|billion|thousand|hundred)\b)?",
+            re.I,
+        )
         self._pattern = re.compile(
-            r"\b(?P<part>half|(?:a |one |three )?quarters? of) an? (?P<whole>million|billion)\b"
-            rf"|\b(?P<word>(?:a )?(?:{word})(?:(?:[\s-]{{1,4}}(?:and\s{{1,4}})?)(?:{word}))*)\b"
-            rf"(?:[\s-](?P<unit>{unit})\b)?",
+            rf"\b(?P<sign>minus\s|negative\s)?(?P<word>(?:an?\s)?(?:{word})(?:(?:[\s-]{{1,4}}(?:and\s{{1,4}})?)(?:{word}))*)"
+            rf"(?:\spoint(?P<places>(?:\s(?:{'|'.join(self._words)})){{1,8}}))?\b(?:[\s-](?P<unit>{unit})\b)?",
+            re.I,
+        )
+        parts = "|".join(self._parts)
+        self._shares = re.compile(
+            rf"\b(?:(?P<n>an?|{'|'.join(self._words)})[\s-])(?P<part>{parts})\b(?!\s(?:of\s(?:19|20)\d\d|year))"
+            rf"|\b(?P<multiple>{'|'.join(self._multiples)})\b",
+            re.I,
+        )
+        self._order = re.compile(
+            rf"\b(?:(?:the|your|his|her|its|our|their|my|a|an|this|that|every|for)\s(?P<n>{'|'.join(self._ordinals)}))\b(?![\s-](?:party|hand|class|person|time\b))",
             re.I,
         )
 
     def find(self, text: str) -> Iterator[Claim]:
-        for match in self._pattern.finditer(text):
-            if match["whole"]:
-                number = _share(match["part"].lower()) * self._large[match["whole"].lower()]
-            else:
-                number = Decimal(self.value(match["word"]))
-            if number >= 2 or match[0].lower().startswith("zero"):  # "zero" claims something; "one" is a pronoun
-                units = self._units.of(match["unit"] or "")
-                yield Claim("number", match[0], match.start(), match.end(), number=number, units=units)
+        for find in (self._find_halves, self._find_shares, self._find_numbers, self._find_order):
+            found = list(find(text))
+            yield from found
+            text = blank(text, [(claim.start, claim.end) for claim in found])
 
-    def value(self, text: str) -> int:
-        """The number that words say: one hundred and twenty thousand."""
+    def _find_halves(self, text: str) -> Iterator[Claim]:
+        """Two and a half hours, half an hour, half a dozen, half of them."""
+        for match in self._halves.finditer(text):
+            count = self._words[match["count"].lower()] if match["count"] else 0
+            if match["count"] and not match["and"]:
+                continue  # "one half": a share
+            unit = (match["unit"] or "").lower()
+            scale = 12 if unit == "dozen" else self._large.get(unit, 1)
+            half = Decimal("0.5") * scale if not count else (count + Decimal("0.5")) * scale
+            units = self._units.of(unit) if scale == 1 else self._units.of("")
+            start = match.start() + (len(match[0]) - len(match[0].lstrip()))
+            if text[match.end() :].lstrip().lower().startswith(("past", "-past")):
+                yield Claim(UNREAD, match[0], start, match.end())
+                continue
+            whole = bool(units) or scale > 1
+            step = Decimal("0.5") * scale
+            kind = "number" if whole or count else "ratio"
+            yield Claim(kind, match[0], start, match.end(), number=half, step=step / 5, units=units)
+
+    def _find_shares(self, text: str) -> Iterator[Claim]:
+        for match in self._shares.finditer(text):
+            if match["multiple"]:
+                number = Decimal(self._multiples[match["multiple"].lower()])
+            else:
+                count = 1 if match["n"].lower() in ("a", "an") else self._words[match["n"].lower()]
+                part = self._parts[match["part"].lower()]
+                if match["part"].lower().endswith("quarter") and match["n"].lower() == "one":
+                    continue
+                number = Decimal(count) / part
+            yield Claim("ratio", match[0], match.start(), match.end(), number=number, step=Decimal("0.01"))
+
+    def _find_order(self, text: str) -> Iterator[Claim]:
+        for match in self._order.finditer(text):
+            start = match.start("n")
+            yield Claim("ordinal", match["n"], start, match.end(), number=Decimal(self._ordinals[match["n"].lower()]))
+
+    def _find_numbers(self, text: str) -> Iterator[Claim]:
+        for match in self._pattern.finditer(text):
+            value = self.value(match["word"])
+            if value is None:
+                yield Claim(UNREAD, match[0], match.start(), match.end())
+                continue
+            number, step = Decimal(value), Decimal(1)
+            if match["places"]:
+                digits = [self._words[word] for word in match["places"].lower().split()]
+                number += Decimal("0." + "".join(map(str, digits)))
+                step = Decimal(1).scaleb(-len(digits))
+            units = self._units.of(match["unit"] or "")
+            sign = -1 if match["sign"] else 1
+            said = number >= _LEAST or match["word"].lower() == "zero" or step < 1 or match["sign"]
+            if said or (units and match["word"].lower() == "one"):
+                yield Claim("number", match[0], match.start(), match.end(), number=number * sign, step=step, units=units)
+
+    def value(self, text: str) -> int | None:
+        """The number that words say: one hundred and twenty thousand; None where they say none: four one five."""
+        words = [word for word in _SPLIT.split(text.lower()) if word in self._words or word in self._large]
         total = group = 0
-        for word in _SPLIT.split(text.lower()):
+        last = _HUNDRED
+        for before, word in pairwise(["", *words]):
             if word in self._words:
-                group += self._words[word]
+                number = self._words[word]
+                if before in self._words and not (last >= 20 and last % _TEN == 0 and number < _TEN and number):
+                    return _year([self._words.get(one) for one in words])
+                group, last = group + number, number
             elif word == "hundred":
-                group = max(1, group) * 100
-            elif word in self._large:
+                group = max(1, group) * _HUNDRED
+            else:
                 total += max(1, group) * self._large[word]
                 group = 0
         return total + group
 
     def in_name(self, name: str) -> list[int]:
         """The numbers from two on that stand as words in a name: `seven_day_max`."""
-        return [self._words[word] for word in _NAME_SPLIT.split(name.lower()) if self._words.get(word, 0) >= 2]
+        return [self._words[word] for word in _NAME_SPLIT.split(name.lower()) if self._words.get(word, 0) >= _LEAST]
 
 
-def _share(part: str) -> Decimal:
-    if part == "half":
-        return Decimal("0.5")
-    return Decimal("0.75") if part.startswith("three") else Decimal("0.25")
+def _year(numbers: list[int | None]) -> int | None:
+    """Twenty twenty-four: a century and what follows it."""
+    if not numbers or numbers[0] not in _CENTURIES or None in numbers or len(numbers) > 3:
+        return None
+    rest = [one for one in numbers[1:] if one is not None]
+    tens_first = len(rest) == 1 or (rest[0] >= 20 and rest[0] % _TEN == 0 and rest[1] < _TEN)
+    return numbers[0] * _HUNDRED + sum(rest) if tens_first and rest[0] >= _TEN else None

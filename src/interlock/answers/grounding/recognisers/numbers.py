@@ -12,10 +12,17 @@ from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.patterns import compile_table
 from interlock.answers.grounding.units import UnitTable
 
-# 1,234.5 with commas or narrow spaces in threes; 12.5 and 1e3; .5. So 1,2 is no figure of thousands.
-_DIGITS = r"\d{1,3}(?:[,\u202f\u00a0]\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?|\.\d+"
-_GROUPING = re.compile(r"[,\u202f\u00a0]")
+# 1,234.5 with commas or narrow spaces in threes; 12,34,567 as in India; 12.5 and 1e3; .5. So 1,2 is no figure of thousands.
+_DIGITS = (
+    r"\d{1,3}(?:[,\u202f\u00a0'’]\d{3})+(?!\d)(?:\.\d+)?|\d{1,2}(?:,\d\d){1,5},\d{3}(?![\d,])(?:\.\d+)?"
+    r"|\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?|\.\d+"
+)
+_VULGAR = {"½": "0.5", "¼": "0.25", "¾": "0.75", "⅓": "0.3333", "⅔": "0.6667", "⅛": "0.125"}
+_TIGHT = {"B": 9, "T": 12}
+"""Behind a digit without a space, and only in capitals: $3B."""
+_GROUPING = re.compile(r"[,\u202f\u00a0'’]")
 _DIRECTION = re.compile(r"\s?[NESW]\b")
+_CURRENCY_SIGNS = tuple("$€£¥₹")
 _BEFORE = 40
 """How many characters before a figure are looked at for "about", "over" and words of a decrease."""
 
@@ -38,10 +45,10 @@ class Numbers:
         unit = "|".join(map(re.escape, units.spoken)).replace(r"\ ", r"[\s-]")
         self._pattern = re.compile(
             # A hyphen is a minus only where no word or bracket ends before it: 97-98 is a span, (5)-3 a difference.
-            r"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹]))?(?P<lead>(?:US|C|A)\$|[$€£¥₹])?\s?(?P<sign>(?<![\w)])[-−–])?"
+            r"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹])|\b(?:minus|negative)\s)?(?P<lead>(?:US|C|A)\$|[$€£¥₹])?\s?(?P<sign>(?<![\w)])[-−–])?"
             # Behind a comma another figure may begin: "classes 1,2,9" are three. Behind a dot only the rest of one.
-            rf"(?<![A-Za-z0-9])(?<!\d\.)(?P<digits>{_DIGITS})"
-            rf"(?P<ord>st|nd|rd|th)?(?:[\s-]?(?P<mag>{magnitude})(?![\w/²³]))?"
+            rf"(?<![A-Za-z0-9])(?<!\d\.)(?P<digits>{_DIGITS})(?P<vulgar>[½¼¾⅓⅔⅛])?"
+            rf"(?P<ord>st|nd|rd|th)?(?:[\s-]?(?P<mag>{magnitude}|(?<=\d)(?-i:[BT]))(?![\w/²³]))?"
             # A unit is none where a figure follows: "5 in 3" are not five inches.
             rf"(?:[\s-]?(?P<unit>{unit})(?![\w]|\s?\d))?",
             re.I,
@@ -55,10 +62,12 @@ class Numbers:
     def find(self, text: str) -> Iterator[Claim]:
         for match in self._pattern.finditer(text):
             digits = _GROUPING.sub("", match["digits"])
+            if match["vulgar"]:
+                digits += _VULGAR[match["vulgar"]][1:]
             number, places = Decimal(digits), len(digits.partition(".")[2])
             magnitude = match["mag"] or ""
             metres = magnitude == "m" and not match["lead"]
-            power = 0 if magnitude == "" or metres else self._magnitudes[magnitude.lower()]
+            power = 0 if magnitude == "" or metres else _TIGHT.get(magnitude) or self._magnitudes[magnitude.lower()]
             start = next(match.start(part) for part in ("minus", "lead", "sign", "digits") if match[part])
             before = text[max(0, start - _BEFORE) : start]
             about = self._about.search(before)
@@ -82,6 +91,42 @@ def _bound(about: re.Match[str] | None) -> str:
     if about is None:
         return ""
     return ">" if about["above"] else "<" if about["below"] else ""
+
+
+class OddNumbers:
+    """Figures as other countries write them (3,7; 1.234,56; 1 000 000), fractions (3/4), and 24/7, which is none."""
+
+    # "classes 1,2,9" are three figures: a decimal comma stands alone.
+    _COMMA = re.compile(r"(?<![\w.,])(?P<whole>\d{1,3}(?:\.\d{3}){0,5}|\d{1,12}),(?P<places>\d{1,2}|\d{4,6})(?![\d,]|\.\d)")
+    _DOTS = re.compile(r"(?<![\w.,])\d{1,3}(?:\.\d{3}){2,5}(?![\d,]|\.\d)")
+    _SPACES = re.compile(r"(?<![\w.,])(?<!\d )\d{1,3}(?: \d{3}){1,5}(?! ?\d|[.,]\d)")
+    _FRACTION = re.compile(r"(?<![\w.,/$€£-])(?P<over>\d{1,3})/(?P<under>\d{1,3})(?![\w/]|[.,]\d)")
+
+    def __init__(self, units: UnitTable) -> None:
+        unit = "|".join(map(re.escape, units.spoken)).replace(r"\ ", r"[\s-]")
+        self._unit = re.compile(rf"[\s-]?(?P<unit>{unit})(?![\w]|\s?\d)", re.I)
+        self._units = units
+
+    def find(self, text: str) -> Iterator[Claim]:
+        for match in self._COMMA.finditer(text):
+            whole = match["whole"].replace(".", "")
+            yield self._claim(text, match, Decimal(f"{whole}.{match['places']}"), len(match["places"]))
+        for pattern, mark in ((self._DOTS, "."), (self._SPACES, " ")):
+            for match in pattern.finditer(text):
+                yield self._claim(text, match, Decimal(match[0].replace(mark, "")), 0)
+        for match in self._FRACTION.finditer(text):
+            over, under = int(match["over"]), int(match["under"])
+            if match[0] != "24/7" and 0 < over < under:
+                number = Decimal(over) / Decimal(under)
+                yield Claim("ratio", match[0], match.start(), match.end(), number=number, step=Decimal("0.01"))
+
+    def _claim(self, text: str, match: re.Match[str], number: Decimal, places: int) -> Claim:
+        unit = self._unit.match(text, match.end())
+        lead = text[max(0, match.start() - 1) : match.start()]
+        end = match.end() if unit is None else unit.end()
+        start = match.start() - (lead in _CURRENCY_SIGNS)
+        units = self._units.of(lead if lead in _CURRENCY_SIGNS else "" if unit is None else unit["unit"])
+        return Claim("number", text[start:end], start, end, number=number, step=Decimal(1).scaleb(-places), units=units)
 
 
 class OtherDigits:

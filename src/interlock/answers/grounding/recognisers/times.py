@@ -11,7 +11,7 @@ from interlock.answers.grounding.claims import Claim
 # hyphen may lead from another time (10:30-11:00), and otherwise makes it an offset or part of a name.
 _TIME = re.compile(
     r"(?:(?<![\d:-])|(?<=:\d\d-)|(?<=[ap]m-)|(?<=[ap]\.m\.-))(?P<h>\d{1,2}):(?P<m>\d\d)(?::\d\d)?(?:\s?(?P<half>[ap])\.?m\b\.?)?(?!\d|:\d)"
-    r"|\b(?P<h2>\d{1,2})\s?(?P<half2>[ap])\.?m\b\.?",
+    r"|\b(?P<h2>\d{1,2})(?:\.(?P<m2>[0-5]\d))?\s?(?P<half2>[ap])\.?m\b\.?|\b(?P<noon>noon|midday|midnight)\b",
     re.I,
 )
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
@@ -34,7 +34,9 @@ def times_in(text: str) -> tuple[int, ...]:
 
 
 def _minutes(match: re.Match[str]) -> int | None:
-    hour, minute = int(match["h"] or match["h2"]), int(match["m"] or 0)
+    if match["noon"]:
+        return 0 if match["noon"].lower() == "midnight" else 12 * 60
+    hour, minute = int(match["h"] or match["h2"]), int(match["m"] or match["m2"] or 0)
     half = (match["half"] or match["half2"] or "").lower()
     if hour > 24 or minute > 59 or (half and not 1 <= hour <= 12):
         return None

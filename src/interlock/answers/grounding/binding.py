@@ -1,0 +1,198 @@
+"""Which thing and which field a figure of an answer is said to be of, and whether a fact is of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+
+from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.rows import Row
+from interlock.answers.grounding.sentences import Sentences
+from interlock.answers.grounding.words import Meanings, WordTable, words_in
+from interlock.values import Value
+
+_REACH = 14
+"""So many words before and behind a figure can say what it is."""
+_FOLLOWING = 1.4
+"""A word right behind a figure says more about it than one before: "12 trees on 3 plots"."""
+
+
+class Bound(Value, frozen=True):
+    """What one claim is said to be of."""
+
+    names: dict[str, frozenset[str]]
+    """By kind of name: the things of that kind that it can be about."""
+    words: dict[str, float]
+    """What the words around it stand for, and how near they are."""
+    noun: Meanings
+    """What the word right behind it stands for, where it is one that says what is counted."""
+    noun_text: str = ""
+
+    def affinity(self, meanings: Meanings) -> float:
+        """How much the words around it speak of a field."""
+        if len(meanings) > len(self.words):
+            return sum((near for word, near in self.words.items() if word in meanings), 0.0)
+        return sum((self.words.get(word, 0.0) for word in meanings), 0.0)
+
+    def fit(self, row: Row) -> int:
+        """1: the row is of what is named; 0: nothing is named that it could be of; -1: it is of something else."""
+        conflict = False
+        for kind, wanted in self.names.items():
+            have = row.named(kind)
+            if have & wanted:
+                return 1
+            conflict = conflict or bool(have)
+        return -1 if conflict else 0
+
+
+class Binder:
+    """Says of each claim what it is said to be of."""
+
+    def __init__(self, sentences: Sentences, claims: Sequence[Claim], mentions: Sequence[Mention], words: WordTable) -> None:
+        self._sentences, self._claims, self._mentions, self._words = sentences, claims, mentions, words
+        self._by_sentence: dict[int, list[Mention]] = defaultdict(list)
+        for mention in mentions:
+            self._by_sentence[sentences.at(mention.start)].append(mention)
+        taken = [(mention.start, mention.end) for mention in mentions]
+        self._tokens = [
+            (place, meanings, word)
+            for word, place in words_in(sentences.text)
+            if (meanings := words.meanings(word)) or word.lower() in ("and", "or", "to")
+            if not any(start <= place < end for start, end in _near_spans(taken, place))
+        ]
+        self._places = [place for place, _meanings, _word in self._tokens]
+
+    def bind(self, number: int) -> Bound:
+        """What a claim is said to be of."""
+        claim = self._claims[number]
+        words = self._words_around(number)
+        noun, noun_text = self._noun(claim)
+        return Bound(self._names(claim), words, noun, noun_text)
+
+    def _noun(self, claim: Claim) -> tuple[Meanings, str]:
+        at = bisect_left(self._places, claim.end)
+        text = self._sentences.text
+        limit = self._sentences.all[self._sentences.at(claim.start)].end
+        for place, meanings, word in self._tokens[at : at + 3]:
+            if place >= limit or self._sentences.breaks(claim.end, place) or any(c.isdigit() for c in text[claim.end : place]):
+                break
+            if meanings:
+                return meanings, word
+        return frozenset(), ""
+
+    def _words_around(self, number: int) -> dict[str, float]:
+        claim = self._claims[number]
+        sentence = self._sentences.all[self._sentences.at(claim.start)]
+        head = sentence.head_of(claim.start)
+        if head is not None:
+            return self._weigh(head[0], head[1], head[1], near=1.0)
+        left = max(sentence.start, self._claims[number - 1].end if number and self._is_figure(number - 1) else 0)
+        right = sentence.end
+        if number + 1 < len(self._claims) and self._is_figure(number + 1):
+            right = min(right, self._claims[number + 1].start)
+        found = self._weigh(claim.end, right, claim.end, near=_FOLLOWING)
+        for word, near in self._weigh(left, claim.start, claim.start, near=1.0).items():
+            found[word] = max(found.get(word, 0.0), near)
+        if not self._has_words(left, claim.start) and left > sentence.start and number:
+            # "5 and 7 trees", "balances of $5 and $7": what was said before the first holds for the second.
+            for word, near in self._words_around(number - 1).items():
+                found.setdefault(word, near * 0.5)
+        return found
+
+    def _is_figure(self, number: int) -> bool:
+        return self._claims[number].kind in ("number", "date", "time", "ratio")
+
+    def _has_words(self, start: int, end: int) -> bool:
+        first, last = bisect_left(self._places, start), bisect_left(self._places, end)
+        return any(meanings for _place, meanings, _word in self._tokens[first:last])
+
+    def _weigh(self, start: int, end: int, at: int, *, near: float) -> dict[str, float]:
+        first, last = bisect_left(self._places, start), bisect_left(self._places, end)
+        middle = bisect_left(self._places, at)
+        found: dict[str, float] = {}
+        for n in range(max(first, middle - _REACH), min(last, middle + _REACH)):
+            place, meanings, _word = self._tokens[n]
+            steps = n - middle if n >= middle else middle - n - 1
+            steps += 2 * self._sentences.breaks(min(place, at), max(place, at))
+            weight = near / (1 + steps)
+            for word in meanings:
+                # A word of the same group is a weaker sign than the word itself.
+                found[word] = max(found.get(word, 0.0), weight * (0.7 if word.startswith("=") else 1.0))
+        return found
+
+    def _names(self, claim: Claim) -> dict[str, frozenset[str]]:
+        number = self._sentences.at(claim.start)
+        here = self._by_sentence.get(number, [])
+        by_kind: dict[str, list[Mention]] = defaultdict(list)
+        for mention in here or self._carried(number):
+            for kind in mention.names:
+                by_kind[kind].append(mention)
+        if not here:
+            return {kind: _all_names(mentions, kind) for kind, mentions in by_kind.items()}
+        # A row of a table or a line of a list that names nothing of a kind is of what the lines around it are of.
+        return {kind: self._choose(claim, mentions, kind) for kind, mentions in by_kind.items()}
+
+    def _carried(self, number: int) -> list[Mention]:
+        block = self._sentences.all[number].paragraph
+        while number > 0:
+            number -= 1
+            if self._sentences.all[number].paragraph < block - 1:
+                break
+            found = self._by_sentence.get(number)
+            if found:
+                return found
+        return []
+
+    def _choose(self, claim: Claim, mentions: Sequence[Mention], kind: str) -> frozenset[str]:
+        """Of the things of one kind that the sentence names, the one that the claim is of; several if none stands out."""
+        if len({mention.names[kind] for mention in mentions}) == 1:
+            return mentions[0].names[kind]
+        in_order = self._in_order(claim, mentions, kind)
+        if in_order is not None:
+            return in_order
+        before = [mention for mention in mentions if mention.end <= claim.start]
+        after = [mention for mention in mentions if mention.start >= claim.end]
+        last, first = (before[-1] if before else None), (after[0] if after else None)
+        if last is None or first is None:
+            one = last or first
+            assert one is not None
+            return _all_names(mentions, kind) if one.compared else one.names[kind]
+        if last.compared or first.compared:
+            return _all_names([last, first, *(m for m in mentions if not m.compared)], kind)
+        behind = self._sentences.breaks(claim.end, first.start)
+        ahead = self._sentences.breaks(last.end, claim.start)
+        return (first if behind < ahead else last).names[kind]
+
+    def _in_order(self, claim: Claim, mentions: Sequence[Mention], kind: str) -> frozenset[str] | None:
+        """X and Y have 5 and 7: as many figures as names, all of them behind those; the first is of the first."""
+        sentence = self._sentences.all[self._sentences.at(claim.start)]
+        figures = [
+            one
+            for one in self._claims
+            if sentence.start <= one.start < sentence.end and one.kind == claim.kind and one.units == claim.units
+        ]
+        distinct = list({mention.names[kind]: mention for mention in mentions}.values())
+        if len(figures) != len(distinct) or claim not in figures:
+            return None
+        if all(mention.end <= figures[0].start for mention in distinct) or all(
+            mention.start >= figures[-1].end for mention in distinct
+        ):
+            return distinct[figures.index(claim)].names[kind]
+        return None
+
+
+def _all_names(mentions: Sequence[Mention], kind: str) -> frozenset[str]:
+    return frozenset[str]().union(*(mention.names.get(kind, frozenset()) for mention in mentions))
+
+
+def _near_spans(spans: Sequence[tuple[int, int]], place: int) -> Sequence[tuple[int, int]]:
+    at = bisect_left(spans, (place + 1, 0))
+    return spans[max(0, at - 1) : at]
+
+
+def siblings(fact: Fact, columns: dict[tuple[str, int], list[Fact]]) -> list[Fact]:
+    """The other figures of the same row."""
+    return columns.get((fact.source, id(fact.place.row)), [])

@@ -1,0 +1,98 @@
+"""Whether the figure of a fact is the figure that is said: units, conversion, magnitude and rounding understood."""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+
+from interlock.answers.grounding.claims import AT_MOST_OFF, Claim
+from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.vocabulary import Vocabulary
+
+_YEARS = (Decimal(1900), Decimal(2100))
+
+
+class FigureMatcher:
+    """Whether a fact stands behind a figure, and how."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._measures = vocabulary.measures
+        self._magnitudes = vocabulary.field_magnitudes
+        self._currencies = vocabulary.units.currencies
+        self._in_large = re.compile(rf"_(?P<word>{'|'.join(self._magnitudes)})(?:$|_per_|_usd$|_eur$)")
+
+    def how(self, claim: Claim, fact: Fact) -> str | None:
+        """exact, rounded or counted; None if it does not."""
+        said = claim.number
+        assert said is not None
+        if fact.number is None:
+            # "In 2022" is supported by the year of a date; a figure with a unit, or beyond these years, is none.
+            is_year = not claim.units and claim.step == 1 and _YEARS[0] <= said <= _YEARS[1]
+            return "exact" if is_year and said == fact.date[0] else None
+        if fact.label:
+            # A figure in a name supports one of its unit or kind ("24-hour" by `restored_24h`), but not "24 acres".
+            as_label = not claim.units or claim.units & fact.units or "-" in claim.text
+            return "counted" if as_label and abs(said) == fact.number and claim.step == 1 else None
+        if fact.counted:
+            return "counted" if not claim.units and said == fact.number else None
+        values = self._values(claim, fact)
+        if said in values:
+            return "exact"
+        return "rounded" if any(rounds_to(value, claim) for value in values) else None
+
+    def _values(self, claim: Claim, fact: Fact) -> list[Decimal]:
+        """What the figure of a fact may be said as; nothing if its unit is another."""
+        assert fact.number is not None
+        values = [fact.number]
+        if (claim.falls or claim.turned) and fact.number < 0:
+            values.append(-fact.number)
+        if "percent" in claim.units and "percent" not in fact.units:
+            if fact.units and not fact.share:  # a field in acres is not a percentage, whatever its figure
+                return []
+            # A `share` of 0.4 is 40 %, never 0.4 %; a field that says neither may be kept either way.
+            values = [value * 100 for value in values if _is_fraction(value)] + ([] if fact.share else values)
+        elif not self._units_agree(claim, fact):
+            return list(self._measures.convert(fact.number, fact.units, claim.units))
+        large = self._in_large.search(fact.place.path) if claim.digits is not None else None
+        if large is None:
+            return values
+        return [value.scaleb(self._magnitudes[large["word"]]) for value in values]  # sales_bn: 4.5 is 4.5 billion
+
+    def _units_agree(self, claim: Claim, fact: Fact) -> bool:
+        if not claim.units:
+            return True
+        if fact.echo and not fact.units:
+            return False  # "12 scouts" in the question are not 12 miles in the answer
+        if fact.money and claim.units & self._currencies:
+            return bool(claim.units & (fact.money | fact.units))
+        # A value without a known unit agrees with any: most fields do not name theirs.
+        return not fact.units or bool(claim.units & fact.units)
+
+
+def _is_fraction(value: Decimal) -> bool:
+    # Growth may be above one (1.4 is 140 %); a whole number from two on is a percentage already.
+    return abs(value) <= 1 or (abs(value) < 10 and value != value.to_integral_value())
+
+
+def rounds_to(value: Decimal, claim: Claim) -> bool:
+    said = claim.number
+    assert said is not None
+    step = claim.rounding
+    if step >= 1 and value == value.to_integral_value() and step == 1:
+        return False  # a whole number is said whole, or with "about"
+    scaled = value / step
+    # `quantize` raises where its result has more than the 28 digits of the context.
+    if abs(scaled) > Decimal(10) ** 20 or not _near(value, claim):
+        return False
+    wanted = said / step
+    return any(scaled.quantize(Decimal(1), rounding=way) == wanted for way in (ROUND_HALF_UP, ROUND_HALF_EVEN))
+
+
+def _near(value: Decimal, claim: Claim) -> bool:
+    """Rounding moves a figure a little, and "over" and "under" say in which direction."""
+    said = claim.number
+    assert said is not None
+    if (claim.bound == ">" and value < said) or (claim.bound == "<" and value > said):
+        return False
+    # With decimals rounding moves it by half of the last one at most, which needs no further bound.
+    return claim.step < 1 or abs(value - said) <= AT_MOST_OFF * abs(said)

@@ -1,0 +1,119 @@
+"""Which things an answer speaks of: the names and ids of the results, found in its words."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.meaning import ToolMeaning
+from interlock.answers.grounding.rows import kind_of_argument, plain_name
+from interlock.answers.grounding.sentences import Sentences
+from interlock.answers.grounding.words import WordTable
+from interlock.values import Value
+
+_WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
+_LEAST_LETTERS = 3
+_MOST_WORDS = 10
+_THAN = re.compile(r"\b(?:than|versus|vs\.?|compared (?:to|with)|unlike|against|over|from|instead of|rather than)\s+(?:the\s+|your\s+)?$", re.I)
+
+
+class Mention(Value, frozen=True):
+    """A name in the text: what it may stand for, by kind."""
+
+    start: int
+    end: int
+    names: Mapping[str, frozenset[str]]
+    """By kind of name: the plain names that are meant."""
+    compared: bool = False
+    """It is what something else is compared with."""
+
+
+class Names:
+    """Everything that the results have a name for."""
+
+    def __init__(self, facts: Iterable[Fact], meanings: Mapping[str, ToolMeaning], words: WordTable) -> None:
+        self._words = words
+        self._kinds: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        """Plain name → kind → the names that are the same thing."""
+        seen: set[int] = set()
+        for fact in facts:
+            for row in fact.place.row.chain():
+                if id(row) not in seen:
+                    seen.add(id(row))
+                    self._add(row.names)
+        for meaning in meanings.values():
+            for argument, values in meaning.names.items():
+                for value, called in values.items():
+                    same = frozenset({plain_name(value), *map(plain_name, called)})
+                    self._add({kind_of_argument(argument): same})
+        self._parts = self._telling_words()
+        self._first: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+        for name in [*self._kinds, *self._parts]:
+            words_of_name = tuple(name.split())
+            if words_of_name and len(words_of_name) <= _MOST_WORDS and _is_name(name):
+                self._first[words_of_name[0]].append(words_of_name)
+        for longer in self._first.values():
+            longer.sort(key=len, reverse=True)
+
+    def _add(self, names: Mapping[str, frozenset[str]]) -> None:
+        for kind, same in names.items():
+            for name in same:
+                self._kinds[name][kind] |= same
+
+    def _telling_words(self) -> dict[str, dict[str, set[str]]]:
+        """Words that stand in one name of a kind alone: "Waldo" where there is one Waldo."""
+        by_word: dict[tuple[str, str], list[frozenset[str]]] = defaultdict(list)
+        for name, kinds in self._kinds.items():
+            for kind, same in kinds.items():
+                for word in set(name.split()):
+                    if len(word) > _LEAST_LETTERS and not word.isdigit() and self._words.meanings(word):
+                        by_word[(kind, word)].append(frozenset(same))
+        parts: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for (kind, word), groups in by_word.items():
+            if len(set(groups)) == 1 and word not in self._kinds:
+                parts[word][kind] |= groups[0]
+        return parts
+
+    def find(self, sentences: Sentences, skip: list[tuple[int, int]]) -> list[Mention]:
+        """The names in a text, the longest at each place; not those inside of figures."""
+        text = sentences.text
+        tokens = [(_plain(match[0]), match.start(), match.end()) for match in _WORD.finditer(text)]
+        found: list[Mention] = []
+        at = 0
+        while at < len(tokens):
+            match = self._longest(tokens, at)
+            if match is None:
+                at += 1
+                continue
+            last, names = match
+            start, end = tokens[at][1], tokens[last][2]
+            if not _covered(start, end, skip):
+                compared = _THAN.search(text[max(0, start - 24) : start]) is not None
+                found.append(Mention(start, end, names, compared))
+            at = last + 1
+        return found
+
+    def _longest(self, tokens: list[tuple[str, int, int]], at: int) -> tuple[int, dict[str, frozenset[str]]] | None:
+        for words in self._first.get(tokens[at][0], ()):
+            if tuple(token for token, _start, _end in tokens[at : at + len(words)]) == words:
+                name = " ".join(words)
+                kinds = self._kinds.get(name) or self._parts[name]
+                return at + len(words) - 1, {kind: frozenset(same) for kind, same in kinds.items()}
+        return None
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("’", "'").removesuffix("'s")
+
+
+def _is_name(name: str) -> bool:
+    return len(name) >= _LEAST_LETTERS and any(char.isalpha() for char in name)
+
+
+def _covered(start: int, end: int, spans: list[tuple[int, int]]) -> bool:
+    """Whether one of the spans, which are in order, has all of a place."""
+    at = bisect_left(spans, (start + 1, 0)) - 1
+    return at >= 0 and spans[at][0] <= start and end <= spans[at][1]

@@ -1,0 +1,52 @@
+"""What is like a number and was not understood: it holds an answer back, as nobody can say what it claims."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from interlock.answers.grounding.claims import Claim
+
+UNREAD = "unread"
+_ROMAN = re.compile(r"(?<![\w.-])(?=[IVXLCDM]{2,15}(?![\w.-]))M{0,4}(?:CM|CD|D?C{0,4})(?:XC|XL|L?X{0,4})(?:IX|IV|V?I{0,4})")
+_MONEY = re.compile(r"[$€£¥₹₽₩](?!\w)")
+_CJK = re.compile(r"[〇一二三四五六七八九十百千万億亿两兩壹贰叁肆伍陆柒捌玖拾]+")
+
+
+class Unread:
+    """Whatever is left that is like a number, after every recogniser has taken what it understands."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        words = [*table["words"], *(word for spoken in table["languages"].values() for word in spoken)]
+        self._words = re.compile(rf"\b(?:{'|'.join(sorted(words, key=len, reverse=True))})\b", re.I)
+        self._parts = re.compile(rf"\b\w{{0,40}}(?:{'|'.join(table['compounds'])})\w{{0,40}}\b", re.I)
+        self._roman_words = frozenset(table["roman_words"])
+
+    def find(self, text: str) -> Iterator[Claim]:
+        yield from self._find(self._words, text)
+        yield from self._find(self._parts, text)
+        yield from self._find(_MONEY, text)
+        for match in _ROMAN.finditer(text):
+            if match[0] and match[0] not in self._roman_words:
+                yield Claim("roman", match[0], match.start(), match.end())
+        if not text.isascii():
+            yield from self._find(_CJK, text)
+        yield from _digits(text)
+
+    def _find(self, pattern: re.Pattern[str], text: str) -> Iterator[Claim]:
+        for match in pattern.finditer(text):
+            yield Claim(UNREAD, match[0], match.start(), match.end())
+
+
+def _digits(text: str) -> Iterator[Claim]:
+    """A digit that nobody took; not those of m² and CO₂, which follow a letter."""
+    start = -1
+    for place, char in enumerate(f"{text} "):
+        number = char.isdigit() if char.isascii() else unicodedata.category(char) in ("Nd", "Nl", "No")
+        if number and start < 0 and not (not char.isascii() and text[place - 1 : place].isalpha()):
+            start = place
+        elif not number and start >= 0:
+            yield Claim(UNREAD, text[start:place], start, place)
+            start = -1

@@ -1,0 +1,89 @@
+"""Which thing a value is about: the objects that it stands in, and the names and ids that those go by."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from interlock.values import Json
+
+_BARE = re.compile(r"[\W_]+")
+_KEYS = re.compile(r"^(?:id|name|title|label|code|key|slug|ref|reference|number|no|sku|email)$")
+_KEY_ENDS = re.compile(r"^(?P<kind>.+?)_(?:id|name|title|label|code|no|nr|number|ref|key|sku)$")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_LONGEST_NAME = 80
+_MOST_ROWS = 500
+"""In a longer list no other field is taken for a name than those that are called so."""
+
+
+def plain_name(text: str) -> str:
+    """A name as it is compared: words in lower case, whatever stands between them."""
+    return " ".join(_BARE.sub(" ", text.lower()).split())
+
+
+class Row:
+    """One object of a result, with what it goes by; the rows around it say more about it."""
+
+    __slots__ = ("names", "parent", "path")
+
+    def __init__(self, parent: Row | None, path: str, names: Mapping[str, frozenset[str]]) -> None:
+        self.parent, self.path, self.names = parent, path, names
+
+    def chain(self) -> Iterator[Row]:
+        """The row and those around it, from the inside."""
+        row: Row | None = self
+        while row is not None:
+            yield row
+            row = row.parent
+
+    def named(self, kind: str) -> frozenset[str]:
+        """What the nearest of them goes by that has a name of this kind."""
+        return next((row.names[kind] for row in self.chain() if kind in row.names), frozenset())
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of names that say what it is."""
+        return frozenset(kind for row in self.chain() for kind in row.names)
+
+
+NOWHERE = Row(None, "", {})
+
+
+def kind_of_argument(name: str) -> str:
+    """`trail_id` and `trail` are names of the same kind of thing."""
+    match = _KEY_ENDS.match(_CAMEL.sub("_", name).lower())
+    return name.lower() if match is None else match["kind"]
+
+
+def names_of(value: Mapping[str, Json], where: str, telling: Sequence[str] = ()) -> dict[str, frozenset[str]]:
+    """What an object goes by, by kind: its own id and name, and those of what it belongs to."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for key, item in value.items():
+        if not isinstance(item, str | int) or isinstance(item, bool) or (isinstance(item, int) and "id" not in key):
+            continue
+        plain, lower = plain_name(str(item)), _CAMEL.sub("_", str(key)).lower()
+        if not plain or len(plain) > _LONGEST_NAME:
+            continue
+        ends = _KEY_ENDS.match(lower)
+        if _KEYS.match(lower):
+            found[where].add(plain)
+        elif ends is not None:
+            found[ends["kind"]].add(plain)
+        elif key in telling:
+            found[f"{where}.{lower}"].add(plain)
+    return {kind: frozenset(names) for kind, names in found.items()}
+
+
+def telling_fields(items: Sequence[Json]) -> tuple[str, ...]:
+    """The fields that tell the objects of a list apart: a text in each, and no two alike."""
+    rows = [item for item in items if isinstance(item, dict)]
+    if not 2 <= len(rows) <= _MOST_ROWS:
+        return ()
+    keys = [key for key, value in rows[0].items() if isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME]
+    kept = []
+    for key in keys:
+        values = [row.get(key) for row in rows]
+        if all(isinstance(value, str) for value in values) and len(set(values)) == len(values):
+            kept.append(key)
+    return tuple(kept)

@@ -1,0 +1,98 @@
+"""Sentences, lines and table cells of a text, and within a sentence the breaks between its parts."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from interlock.values import Value
+
+# A full stop ends a sentence before a capital, a digit or a mark; not behind a short word that is written with one.
+_END = re.compile(
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bNo)(?<!\bvs)(?<!\bapprox)(?<!\bMrs)(?<!\be\.g)(?<!\bi\.e)(?<!\b[A-Z])"
+    r"[.!?…]+[\"')\]]*(?:\s+(?=[\"'(\[]?[A-Z0-9¿¡$€£+*•–-])|\s*$)|\n+|;\s"
+)
+_BREAK = re.compile(
+    r"[,;:()\[\]|]|\s[–—-]\s|—|\b(?:and|but|while|whereas|though|although|plus|versus|vs|or|then|so|because|since)\b", re.I
+)
+_CELL = re.compile(r"\|")
+_RULE = re.compile(r"^[\s|:-]+$")
+
+
+class Sentence(Value, frozen=True):
+    """One sentence, or one line of a list, by its place in the text."""
+
+    start: int
+    end: int
+    paragraph: int
+    """Which block of lines it is in: what a sentence leaves out is said before it in the same block."""
+    is_item: bool = False
+    """A line of a list or of a table."""
+    header: tuple[tuple[int, int], ...] = ()
+    """The cells of the table's head, where it is a row of one."""
+    cells: tuple[tuple[int, int], ...] = ()
+
+    def head_of(self, place: int) -> tuple[int, int] | None:
+        """The head of the column that a place of the text is in."""
+        at = next((n for n, (start, end) in enumerate(self.cells) if start <= place < end), None)
+        return self.header[at] if at is not None and at < len(self.header) else None
+
+
+class Sentences:
+    """The sentences of a text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.all = tuple(_split(text))
+        self._starts = [one.start for one in self.all]
+        self._breaks = [match.start() for match in _BREAK.finditer(text)]
+
+    def at(self, place: int) -> int:
+        """The number of the sentence that a place is in."""
+        return max(0, bisect_right(self._starts, place) - 1)
+
+    def breaks(self, start: int, end: int) -> int:
+        """How many breaks stand between two places."""
+        return max(0, bisect_right(self._breaks, end - 1) - bisect_right(self._breaks, start - 1))
+
+
+def _split(text: str) -> list[Sentence]:
+    found: list[Sentence] = []
+    header: tuple[tuple[int, int], ...] = ()
+    at = paragraph = 0
+    ends = [(match.start(), match.end()) for match in _END.finditer(text)] + [(len(text), len(text))]
+    for stop, after in ends:
+        if text[at:after].strip():
+            line = text[at:stop]
+            cells = _cells(text, at, stop) if line.count("|") >= 2 else ()
+            if cells and not header:
+                header = cells
+            elif not cells:
+                header = ()
+            is_item = bool(cells) or line.lstrip()[:1] in ("-", "*", "•", "–") or line.lstrip()[:2].rstrip(".)").isdigit()
+            if not (cells and _RULE.match(line)):
+                found.append(Sentence(at, after, paragraph, is_item, header if cells and cells != header else (), cells))
+        paragraph += text.count("\n", stop, after) > 1
+        at = after
+    return found or [Sentence(0, len(text), 0)]
+
+
+def _cells(text: str, start: int, end: int) -> tuple[tuple[int, int], ...]:
+    marks = [start - 1, *(match.start() for match in _CELL.finditer(text, start, end)), end]
+    cells = [(left + 1, right) for left, right in zip(marks, marks[1:], strict=False)]
+    # A row that begins and ends with a mark has nothing before and behind them.
+    if cells and not text[cells[0][0] : cells[0][1]].strip():
+        cells = cells[1:]
+    if cells and not text[cells[-1][0] : cells[-1][1]].strip():
+        cells = cells[:-1]
+    return tuple(cells)
+
+
+def spans_apart(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans without those that lie in an earlier one."""
+    kept: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if not kept or start >= kept[-1][1]:
+            kept.append((start, end))
+    return kept
