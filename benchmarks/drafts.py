@@ -21,6 +21,7 @@ from typing import Any
 from interlock import Runtime
 from interlock.tools import Tool
 from interlock.answers import Again, Agent, Answers, TurnStatus
+from interlock.answers.grounding import Source
 from interlock.errors import NotFound, Permanent
 from interlock.models import Proposal
 from interlock.policy import parse_policy
@@ -59,7 +60,8 @@ class Domain:
             mode = "dry_run" if any(call["status"] == "planned" for call in calls) else "apply"
             answers = Answers(runtime)
             requires = done[-1] if done else calls[-1]["tool"]
-            async with answers.turn(scenario["question"], agent=self.agent(), requires=requires, mode=mode) as turn:
+            asked = {"agent": self.agent(), "requires": requires, "mode": mode, "given": previews(calls)}
+            async with answers.turn(scenario["question"], **asked) as turn:
                 for number, call in enumerate(calls):
                     await turn.propose([Proposal(tool=call["tool"], arguments=call["args"], id=f"call-{number}")])
                 ended = await turn.finish(draft)
@@ -100,6 +102,15 @@ class _Replay:
         return Tool.from_schema(name, body, schema=schema, effect=effect, description=described, **_options(spec))
 
 
+def previews(calls: list[dict[str, Any]]) -> list[Source]:
+    """What a scenario says of calls that were not made: a preview, an order number. The caller hands it in."""
+    return [
+        Source(f"preview {number}", call["result"])
+        for number, call in enumerate(calls)
+        if call["status"] in ("planned", "parked", "unknown") and call.get("result")
+    ]
+
+
 def _options(spec: Mapping[str, Any]) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if "known_values" in spec:
@@ -107,7 +118,7 @@ def _options(spec: Mapping[str, Any]) -> dict[str, Any]:
     if spec.get("untrusted"):
         options["trust"] = "untrusted"
     if spec["effect"] != "read":
-        options["key"] = "|".join("{" + one + "}" for one in spec["args"]) or spec["name"]
+        options["key"] = lambda arguments: json.dumps(dict(arguments), sort_keys=True, default=str)
     for name in ("says", "fields"):
         if spec.get(name) and name in Tool.__struct_fields__:
             options[name] = spec[name]

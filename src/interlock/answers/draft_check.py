@@ -39,7 +39,7 @@ async def check_draft(
     """Hold a draft against what it may rest on: the sources, and the user's own words, which prove nothing."""
 
     def check() -> CheckedDraft:
-        known = [*sources, Source("question", question, echo=True)]
+        known = [*sources, *history.asked, Source("question", question, echo=True)]
         grounded = ground_safely(draft, known, agent.vocabulary, limits, meanings)
         # A draft that was not read as a whole is sent back for that alone.
         irrelevant = not grounded.unchecked and is_irrelevant(draft, question, grounded, history)

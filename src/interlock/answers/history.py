@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -35,7 +35,7 @@ from interlock.ports import Faults, Query, Store
 from interlock.reasons import FieldReason, Reason
 from interlock.records import Content, Stored
 from interlock.tools import MARK
-from interlock.values import Effect, Json, Status, Value
+from interlock.values import Effect, Json, Status, Trust, Value
 
 _EVIDENCE = (Status.OK, Status.NO_DATA, Status.PLANNED)  # that nothing is on file, or was only planned, may be said too
 
@@ -58,6 +58,8 @@ class History(Value, frozen=True):
     usage: Usage = Usage()
     model_calls: int = 0
     sources: tuple[Source, ...] = ()
+    asked: tuple[Source, ...] = ()
+    """What calls looked for or tried, and why a rule refused them: to be said, not to be rested on."""
     confidence: float | None = None
     data_sources: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
@@ -104,17 +106,20 @@ class Histories:
             await fold.catch_up(evidence=evidence)
         history = fold.history(evidence=evidence)
         sources, named, notes = list(history.sources), list(history.data_sources), list(history.notes)
+        asked = list(history.asked)
         confidences = [] if history.confidence is None else [history.confidence]
         for child in history.children if depth else ():
             inner = await self._read(child, evidence, depth - 1)
             # Children first, so that a figure is traced to where it was computed before who passed it on.
             sources = [*inner.sources, *sources]
+            asked += inner.asked
             named += inner.data_sources
             notes += inner.notes
             confidences += [] if inner.confidence is None else [inner.confidence]
         return replace(
             history,
             sources=tuple(sources),
+            asked=tuple(asked),
             confidence=min(confidences, default=None),  # an answer is as sure as the least sure result
             data_sources=tuple(dict.fromkeys(named)),
             notes=tuple(dict.fromkeys(notes)),
@@ -179,6 +184,7 @@ class _Fold:
         for _number, event in sorted(self._events.items()):
             history = _after(history, event)
         found = [item for _number, item in sorted(self._evidence.items())] if evidence else []
+        asked = [source for _number, call in sorted(self._calls.items()) for source in _asked(call)] if evidence else []
         return replace(
             history,
             calls=tuple(_drop_retaken([call for _number, call in sorted(self._calls.items())])),
@@ -186,7 +192,17 @@ class _Fold:
             confidence=min((item.confidence for item in found if item.confidence is not None), default=None),
             data_sources=tuple(name for _number, names in sorted(self._named.items()) for name in names),
             notes=tuple(note for item in found for note in item.notes),
+            asked=tuple(asked),
         )
+
+
+def _asked(call: CallSeen) -> Iterator[Source]:
+    """What was looked for or tried, and the reason that a rule gave for refusing it."""
+    where = f"record {call.record}"
+    if call.arguments and (call.changes or call.status in _EVIDENCE):
+        yield Source(where, {"asked": call.arguments}, tool=call.tool, about=call.arguments, asked=True)
+    if call.reason is Reason.DENIED and call.message:
+        yield Source(where, {"reason": call.message}, tool=call.tool, about=call.arguments)
 
 
 class _Evidence(Value, frozen=True):
@@ -295,8 +311,12 @@ async def _source(store: Store, record: Stored, content: Content) -> Source:
         "hints": None if content.problem is None else list(content.problem.hints),
     }
     kept = {key: item for key, item in given.items() if item not in (None, "", [], {})}
-    # A message of a problem may quote what a model said, and a confidence is no figure of the domain.
-    return Source(id=f"record {record.id}", value=kept, apart=("problem", "confidence"), tool=record.tool or "")
+    # A message of a problem and its hints may quote what a model said, the keys of a plan are made from what it said,
+    # and a confidence is no figure of the domain.
+    apart = ("problem", "hints", "confidence", *(() if made else ("keys",)))
+    arguments = whole.get("arguments", content.arguments)
+    trusted = content.trust is Trust.TRUSTED
+    return Source(f"record {record.id}", kept, apart, tool=record.tool or "", about=arguments, trusted=trusted)
 
 
 async def outermost(store: Store, parent: str | None) -> str | None:

@@ -15,7 +15,8 @@ _ENOUGH = 2
 def is_irrelevant(draft: str, question: str, grounded: Grounded, history: History) -> bool:
     """Whether neither a figure nor enough words of the draft come from the results, but for those in the question."""
     # That a change was made is the answer; there is nothing more in it to rest on.
-    if grounded.cites or not any(call.status is Status.OK and not call.changes for call in history.calls):
+    changed = any(call.changes for call in history.calls)
+    if grounded.cites or changed or not any(call.status is Status.OK for call in history.calls):
         return False
     there = {word for source in history.sources for word in _words(source.value)}
     if not there:

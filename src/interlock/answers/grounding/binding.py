@@ -20,6 +20,10 @@ _FOLLOWING = 1.4
 """A word right behind a figure says more about it than one before: "12 trees on 3 plots"."""
 
 
+_PAST_A_BREAK = 0.45
+"""A comma, a colon or an "and" between a word and a figure makes it less likely that one is said of the other."""
+
+
 class Bound(Value, frozen=True):
     """What one claim is said to be of."""
 
@@ -116,8 +120,8 @@ class Binder:
         for n in range(max(first, middle - _REACH), min(last, middle + _REACH)):
             place, meanings, _word = self._tokens[n]
             steps = n - middle if n >= middle else middle - n - 1
-            steps += 2 * self._sentences.breaks(min(place, at), max(place, at))
-            weight = near / (1 + steps)
+            breaks = self._sentences.breaks(min(place, at), max(place, at))
+            weight = near / (1 + steps) * _PAST_A_BREAK**breaks
             for word in meanings:
                 # A word of the same group is a weaker sign than the word itself.
                 found[word] = max(found.get(word, 0.0), weight * (0.7 if word.startswith("=") else 1.0))

@@ -15,6 +15,10 @@ NO_UNIT: Units = frozenset()
 AT_MOST_OFF = Decimal("0.1")
 
 
+# "Over 30" is said of 31, not of 40: whoever knows better would say so.
+ON_ONE_SIDE = Decimal("0.09")
+
+
 class Claim(Value, frozen=True):
     """One checkable thing in a text."""
 
@@ -38,6 +42,8 @@ class Claim(Value, frozen=True):
     about: bool = False
     bound: str = ""
     """More (>) or less (<) than the figure, where the words before it say so."""
+    ordinal: bool = False
+    """Written as a place in an order, or a day of a month: 5th."""
     turned: bool = False
     """A direction follows (9.87° W), so that the figure may be kept with a sign."""
     falls: bool = False
@@ -55,6 +61,8 @@ class Claim(Value, frozen=True):
     def reach(self) -> Decimal:
         """How far from the figure a value can be that it is rounded from."""
         half = self.rounding / 2
+        if self.bound and self.number is not None:
+            return max(half, ON_ONE_SIDE * abs(self.number))
         # With decimals rounding moves it by half of the last one at most, which needs no further bound.
         return half if self.step < 1 or self.number is None else min(half, AT_MOST_OFF * abs(self.number))
 

@@ -6,250 +6,302 @@ something. What can be combined is bounded: columns of a table, the values of a 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal, DivisionByZero, InvalidOperation
 from itertools import combinations
-from typing import Protocol
 
 from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim, Units
+from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.rows import NOWHERE, Row
 from interlock.answers.grounding.vocabulary import Vocabulary
+from interlock.answers.grounding.words import Meanings
 
-_MOST_PAIRED = 80
-"""So many values are put together in pairs; of more, those of the nearest rows."""
+_MOST_PAIRED = 90
+"""So many values are put together in pairs, the first that were read."""
 _MOST_ROWS = 500
+_MOST_GROUPS = 60
 _TIME_UNITS = frozenset({"minute", "hour", "day", "week", "month", "year"})
-_DAYS = {"day": 1, "week": 7}
+_DAYS = frozenset({"day", "week"})
+_TIMES = re.compile(r"\s?(?:times|x|×)\b", re.I)
+_COMPARED = re.compile(
+    r"\b(?:(?P<above>more than|over|above|at least|exceed(?:s|ing)?|longer than|higher than|greater than)"
+    r"|(?P<below>less than|under|below|at most|fewer than|up to|shorter than|lower than|within))\s+(?:the\s+)?[$€£]?$",
+    re.I,
+)
+_MOST_COUNTED = 60
 
 
-class SentenceCues(Protocol):
-    """What the words of a claim's sentence say."""
+class Term:
+    """A figure that others may be made from: a value of a result, or one that was made from such."""
 
-    def said(self, name: str, claim: Claim) -> bool: ...
+    __slots__ = ("column", "number", "own", "path", "row", "source", "units")
+
+    def __init__(self, fact: Fact) -> None:
+        assert fact.number is not None
+        self.number, self.units = fact.number, fact.units | fact.money
+        self.source, self.path, self.column = fact.source, fact.place.path, fact.place.column
+        self.row: Row = fact.place.row
+        self.own: Meanings = fact.own
+
+    @classmethod
+    def made(cls, number: Decimal, units: Units, source: str, what: str) -> Term:
+        """One that was made from others."""
+        term = cls.__new__(cls)
+        term.number, term.units, term.source, term.path, term.column = number, units, source, what, what
+        term.row, term.own = NOWHERE, frozenset()
+        return term
 
 
-class _Value:
+class _Made:
     """A figure that was put together, and from what."""
 
-    __slots__ = ("facts", "number", "units", "what")
+    __slots__ = ("number", "terms", "units", "what")
 
-    def __init__(self, number: Decimal, units: Units, what: str, facts: Sequence[Fact]) -> None:
-        self.number, self.units, self.what, self.facts = number, units, what, facts
+    def __init__(self, number: Decimal, units: Units, what: str, terms: Sequence[Term]) -> None:
+        self.number, self.units, self.what, self.terms = number, units, what, terms
 
 
 class Derivations:
     """What follows from the facts of an answer."""
 
-    def __init__(self, facts: Sequence[Fact], words: Vocabulary, cues: SentenceCues) -> None:
-        self._words, self._cues = words, cues
-        self._numbers = [
-            fact for fact in facts if fact.number is not None and not fact.label and not fact.counted and fact.trusted
+    def __init__(
+        self, facts: Sequence[Fact], words: Vocabulary, cues: Cues, text: str, mentions: Sequence[Mention]
+    ) -> None:
+        self._words, self._cues, self._text, self._mentions = words, cues, text, mentions
+        usable = [fact for fact in facts if fact.trusted and not fact.label]
+        self._terms = [
+            Term(fact)
+            for fact in usable
+            if fact.number is not None and not fact.counted and not fact.echo and not (fact.prose and fact.asked)
         ]
-        self._counts = [fact for fact in facts if fact.counted]
-        self._dates = [fact for fact in facts if all(fact.date) and not fact.echo]
-        self._times = [fact for fact in facts if fact.minutes is not None and not fact.echo]
-        self._columns: dict[tuple[str, str], list[Fact]] = defaultdict(list)
-        for fact in self._numbers:
-            if not fact.echo:
-                self._columns[(fact.source, fact.place.column)].append(fact)
+        self._wanted = [Term(fact) for fact in facts if fact.echo and fact.number is not None]
+        self._counts = [Term(fact) for fact in usable if fact.counted][:_MOST_COUNTED]
+        self._dates = [fact for fact in usable if all(fact.date)]
+        self._times = [fact for fact in usable if fact.minutes is not None and not fact.echo]
+        self._columns: dict[str, list[Term]] = defaultdict(list)
+        for term in self._terms:
+            self._columns[term.column].append(term)
         self._texts: dict[int, list[Fact]] = defaultdict(list)
-        for fact in facts:
+        for fact in usable:
             if (fact.text or fact.truth is not None) and not fact.echo:
                 self._texts[id(fact.place.row)].append(fact)
 
-    def find(self, claim: Claim, bound: Bound, supported: Sequence[Claim]) -> tuple[str, str] | None:
+    def find(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> tuple[str, str] | None:
         """The sources and the calculation behind a figure; None if there is none that the sentence speaks of."""
         if claim.number is None or claim.kind not in ("number", "ratio"):
             return None
-        for value in self._ways(claim, bound):
-            if self._agrees(claim, value) and self._fits(bound, value):
-                return ", ".join(dict.fromkeys(fact.source for fact in value.facts)), value.what
+        for made in self._ways(claim, bound, said):
+            if self._agrees(claim, made) and _fits(bound, made):
+                source = ", ".join(dict.fromkeys(term.source for term in made.terms))
+                self._terms.append(Term.made(claim.number, claim.units, source, made.what))
+                return source, made.what
         return None
 
-    def _ways(self, claim: Claim, bound: Bound) -> Iterator[_Value]:
-        said = self._cues.said
-        share = "percent" in claim.units or claim.kind == "ratio"
-        if share:
-            if said("share", claim) or claim.kind == "ratio":
-                yield from self._shares(claim)
-            return
+    def _ways(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[_Made]:
+        times = claim.kind == "number" and _TIMES.match(self._text, claim.end) is not None
+        if "percent" in claim.units or claim.kind == "ratio" or times:
+            yield from self._shares(claim)
+            if not times:
+                return
         if claim.units & _TIME_UNITS:
             yield from self._spans(claim)
-        if said("average", claim):
-            yield from self._averages()
-        if said("sum", claim):
-            yield from self._sums(bound)
-        if said("difference", claim):
+        if self._cues.said("average", claim):
+            yield from self._averages(claim)
+        yield from self._sums(claim)
+        if self._cues.said("difference", claim):
             yield from self._differences(claim)
-        if said("sum", claim):
+        if self._cues.said("sum", claim):
             yield from self._pair_sums(claim)
-        if said("product", claim):
+        if self._cues.said("product", claim):
             yield from self._products(claim)
         if not claim.units:
-            yield from self._count_where(bound)
+            yield from self._counted(claim, bound, said)
+        yield from self._threshold(claim, said)
 
-    def _agrees(self, claim: Claim, value: _Value) -> bool:
+    def _agrees(self, claim: Claim, made: _Made) -> bool:
         assert claim.number is not None
-        said = claim.number
-        wanted = [value.number, abs(value.number)]
-        if claim.units and value.units and not claim.units & value.units:
-            wanted = [abs(one) for one in self._words.measures.convert(value.number, value.units, claim.units)]
-        return any(_close(one, said, claim) for one in wanted)
+        wanted = [made.number]
+        if claim.units and made.units and not claim.units & made.units:
+            wanted = list(self._words.measures.convert(made.number, made.units, claim.units))
+        return any(_close(abs(one), abs(claim.number), claim) for one in wanted)
 
-    def _fits(self, bound: Bound, value: _Value) -> bool:
-        fits = [bound.fit(fact.place.row) for fact in value.facts]
-        return not fits or max(fits) >= 0
-
-    def _sums(self, bound: Bound) -> Iterator[_Value]:
-        for facts in self._columns.values():
-            for what, some in self._groups(facts):
-                numbers = [fact.number or Decimal(0) for fact in some]
-                yield _Value(sum(numbers, Decimal(0)), some[0].units | some[0].money, f"the sum of {what}", some)
-
-    def _averages(self) -> Iterator[_Value]:
-        for facts in self._columns.values():
-            for what, some in self._groups(facts):
-                total = sum((fact.number or Decimal(0) for fact in some), Decimal(0))
-                yield _Value(total / len(some), some[0].units | some[0].money, f"the mean of {what}", some)
-
-    def _groups(self, facts: Sequence[Fact]) -> Iterator[tuple[str, list[Fact]]]:
-        """A column, and the parts of it whose rows have a value in common."""
-        if not 2 <= len(facts) <= _MOST_ROWS:
-            return
-        column = facts[0].place.column
-        yield column, list(facts)
-        groups: dict[tuple[str, str], list[Fact]] = defaultdict(list)
-        for fact in facts:
-            for text in self._texts.get(id(fact.place.row), ()):
-                value = str(text.truth).lower() if text.truth is not None else text.text
-                groups[(text.place.name, value)].append(fact)
-        for (name, value), some in groups.items():
-            if 2 <= len(some) < len(facts):
-                yield f"{column} where {name} is {value[:40]}", some
-
-    def _pairs(self, claim: Claim) -> Iterator[tuple[Fact, Fact]]:
-        """Values of one unit, in pairs: those of one row, those of one field, then the others."""
-        some = [
-            fact
-            for fact in self._numbers
-            if not claim.units or not (fact.units | fact.money) or claim.units & (fact.units | fact.money)
-            or self._words.measures.dimensions(claim.units) & self._words.measures.dimensions(fact.units)
-        ]
-        for one, other in combinations(some[:_MOST_PAIRED], 2):
-            if one.number is not None and other.number is not None and _comparable(one, other):
-                yield one, other
-
-    def _differences(self, claim: Claim) -> Iterator[_Value]:
-        for one, other in self._pairs(claim):
-            assert one.number is not None and other.number is not None
-            what = f"{one.place.path} - {other.place.path}"
-            yield _Value(one.number - other.number, one.units or other.units, what, (one, other))
-
-    def _pair_sums(self, claim: Claim) -> Iterator[_Value]:
-        for one, other in self._pairs(claim):
-            assert one.number is not None and other.number is not None
-            if not one.echo or not other.echo:
-                what = f"{one.place.path} + {other.place.path}"
-                yield _Value(one.number + other.number, one.units or other.units, what, (one, other))
-
-    def _products(self, claim: Claim) -> Iterator[_Value]:
-        counts = [fact for fact in [*self._numbers, *self._counts] if _is_count(fact)][:40]
-        prices = [fact for fact in self._numbers if claim.units & (fact.units | fact.money)][:40]
-        for price in prices:
-            assert price.number is not None
-            if {"month", "day", "week"} & set(price.own) or claim.units:
-                for times, what in ((12, "12 months"), (52, "52 weeks")):
-                    yield _Value(price.number * times, price.units, f"{price.place.path} * {what}", (price,))
-            for count in counts:
-                if count is not price and count.number is not None:
-                    what = f"{count.place.path} * {price.place.path}"
-                    yield _Value(price.number * count.number, price.units | price.money, what, (count, price))
-
-    def _shares(self, claim: Claim) -> Iterator[_Value]:
-        assert claim.number is not None
-        hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
-        some = [fact for fact in self._numbers if not fact.echo][:_MOST_PAIRED]
-        pool = [*some, *self._counts[:_MOST_PAIRED]]
-        for one, other in combinations(pool, 2):
-            if one.counted != other.counted or not _comparable(one, other):
+    def _groups(self, claim: Claim) -> Iterator[tuple[str, list[Term], bool]]:
+        """Columns, and the parts of them whose rows have a value in common that the sentence speaks of."""
+        sentence = frozenset(self._words.words.in_name(self._cues.sentence(claim)))
+        for column, terms in list(self._columns.items()):
+            if not 2 <= len(terms) <= _MOST_ROWS:
                 continue
-            for over, under in ((one, other), (other, one)):
-                yield from _quotients(over, under, hundred)
-        for fact in some:
-            assert fact.number is not None
-            if claim.kind == "ratio":
-                yield _Value(fact.number / (100 if "percent" in fact.units else 1), frozenset(), fact.place.path, (fact,))
+            yield column, terms, False
+            groups: dict[tuple[str, str], list[Term]] = defaultdict(list)
+            for term in terms:
+                for text in self._texts.get(id(term.row), ()):
+                    value = text.place.name if text.truth is not None else text.text
+                    if text.truth is not False and len(value) <= 60:
+                        groups[(text.place.name, value)].append(term)
+            for (name, value), some in list(groups.items())[:_MOST_GROUPS]:
+                words = self._words.words.in_name(value)
+                if len(some) < len(terms) and words and words & sentence:
+                    yield f"{column} where {name} is {value}", some, True
 
-    def _spans(self, claim: Claim) -> Iterator[_Value]:
+    def _sums(self, claim: Claim) -> Iterator[_Made]:
+        cued = self._cues.said("sum", claim)
+        for what, some, named in self._groups(claim):
+            if (cued or named) and len(some) > 1:
+                total = sum((term.number for term in some), Decimal(0))
+                yield _Made(total, some[0].units, f"the sum of {what}", some)
+
+    def _averages(self, claim: Claim) -> Iterator[_Made]:
+        for what, some, _named in self._groups(claim):
+            total = sum((term.number for term in some), Decimal(0))
+            yield _Made(total / len(some), some[0].units, f"the mean of {what}", some)
+
+    def _pairs(self, claim: Claim) -> Iterator[tuple[Term, Term]]:
+        """Values of one unit, in pairs."""
+        dimensions = self._words.measures.dimensions(claim.units)
+        some = [
+            term
+            for term in [*self._terms, *self._wanted]
+            if not claim.units
+            or not term.units
+            or claim.units & term.units
+            or dimensions & self._words.measures.dimensions(term.units)
+        ]
+        return ((one, other) for one, other in combinations(some[-_MOST_PAIRED:], 2) if _comparable(one, other))
+
+    def _differences(self, claim: Claim) -> Iterator[_Made]:
+        for one, other in self._pairs(claim):
+            number = one.number - other.number
+            yield _Made(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))
+
+    def _pair_sums(self, claim: Claim) -> Iterator[_Made]:
+        for one, other in self._pairs(claim):
+            number = one.number + other.number
+            yield _Made(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
+
+    def _products(self, claim: Claim) -> Iterator[_Made]:
+        factors = [term for term in [*self._terms, *self._counts, *self._wanted] if _is_count(term)][:_MOST_COUNTED]
+        prices = [term for term in self._terms if claim.units & term.units][:_MOST_COUNTED]
+        for price in prices:
+            for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")):
+                yield _Made(price.number * times, price.units, f"{price.path} * {what}", (price,))
+            for factor in factors:
+                if factor is not price:
+                    number = price.number * factor.number
+                    yield _Made(number, price.units, f"{factor.path} * {price.path}", (factor, price))
+
+    def _shares(self, claim: Claim) -> Iterator[_Made]:
+        hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
+        terms = self._terms[-_MOST_PAIRED:]
+        totals = [
+            Term.made(sum((t.number for t in some), Decimal(0)), some[0].units, some[0].source, f"the sum of {what}")
+            for what, some, _named in self._groups(claim)
+        ]
+        for pool in ([*terms, *totals[:20], *self._wanted[:10]], self._counts):
+            for one, other in combinations(pool, 2):
+                if _comparable(one, other):
+                    for over, under in ((one, other), (other, one)):
+                        yield from _quotients(over, under, hundred)
+        for term in terms if claim.kind == "ratio" else ():
+            yield _Made(term.number / (100 if "percent" in term.units else 1), frozenset(), term.path, (term,))
+
+    def _spans(self, claim: Claim) -> Iterator[_Made]:
         unit = next(iter(claim.units & _TIME_UNITS))
         if unit in ("minute", "hour"):
             for one, other in combinations(self._times[:_MOST_PAIRED], 2):
                 assert one.minutes is not None and other.minutes is not None
                 minutes = abs(one.minutes - other.minutes)
                 for number in (minutes, 24 * 60 - minutes):
-                    what = f"from {one.place.path} to {other.place.path}"
-                    yield _Value(Decimal(number), frozenset({"minute"}), what, (one, other))
-            return
+                    yield _span(Decimal(number), "minute", one, other)
         for one, other in combinations(self._dates[:_MOST_PAIRED], 2):
             first, second = _day(one), _day(other)
             if first is None or second is None:
                 continue
-            what = f"from {one.place.path} to {other.place.path}"
-            days = abs((first - second).days)
             if unit in _DAYS:
-                yield from (
-                    _Value(Decimal(n), frozenset({"day"}), what, (one, other)) for n in (days, days + 1)
-                )
-            else:
+                days = abs((first - second).days)
+                yield from (_span(Decimal(number), "day", one, other) for number in (days, days + 1))
+            elif unit in ("month", "year"):
                 months = abs((first.year - second.year) * 12 + first.month - second.month)
-                yield _Value(Decimal(months), frozenset({"month"}), what, (one, other))
+                yield _span(Decimal(months), "month", one, other)
 
-    def _count_where(self, bound: Bound) -> Iterator[_Value]:
-        """How many rows have something that the words around a figure speak of: a truth, a value of theirs."""
-        for facts in self._columns.values():
-            if len(facts) >= 2 and bound.affinity(facts[0].own) > 0:
-                above = [fact for fact in facts if fact.number]
-                yield _Value(Decimal(len(above)), frozenset(), f"rows with {facts[0].place.column}", above)
+    def _counted(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[_Made]:
+        """How many there are: things that the answer names, rows with a value that the sentence speaks of."""
+        kinds: dict[str, set[frozenset[str]]] = defaultdict(set)
+        for mention in self._mentions:
+            for kind, names in mention.names.items():
+                kinds[kind].add(names)
+        for kind, names in kinds.items():
+            if len(names) > 1:
+                yield _Made(Decimal(len(names)), frozenset(), f"the {kind} that are named", ())
+        for what, some, named in self._groups(claim):
+            if named:
+                rows = {id(term.row) for term in some}
+                yield _Made(Decimal(len(rows)), frozenset(), f"rows of {what}", some)
+
+    def _threshold(self, claim: Claim, said: Sequence[Claim]) -> Iterator[_Made]:
+        """Two cost more than 20 dollars: how many are above, and the figure that they are above."""
+        for limit in said:
+            match = None if limit.number is None else _COMPARED.search(self._text[max(0, limit.start - 24) : limit.start])
+            if match is None or limit.number is None or self._cues.sentence(limit) != self._cues.sentence(claim):
+                continue
+            counts = [one for one in said if one is not limit and one.number is not None and not one.units]
+            for column, terms in self._columns.items():
+                if len(terms) < 2 or (limit.units and terms[0].units and not limit.units & terms[0].units):
+                    continue
+                above = [term for term in terms if (term.number > limit.number) == bool(match["above"])]
+                if any(count.number == len(above) for count in counts if claim in (count, limit)):
+                    yield _Made(Decimal(len(above)) if claim is not limit else limit.number, claim.units, column, above)
+
+
+def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> _Made:
+    what = f"from {one.place.path} to {other.place.path}"
+    terms = (Term.made(number, frozenset({unit}), one.source, what), Term.made(number, frozenset(), other.source, what))
+    terms[0].row, terms[1].row = one.place.row, other.place.row
+    return _Made(number, frozenset({unit}), what, terms)
+
+
+def _fits(bound: Bound, made: _Made) -> bool:
+    fits = [bound.fit(term.row) for term in made.terms]
+    return not fits or max(fits) >= 0
 
 
 def _close(value: Decimal, said: Decimal, claim: Claim) -> bool:
+    if claim.bound and (value < said) == (claim.bound == ">") and value != said:
+        return False
     if claim.kind == "ratio":
-        return said != 0 and abs(value - said) <= abs(said) * Decimal("0.02")
+        off = Decimal("0.1") if claim.bound else Decimal("0.06") if claim.about else Decimal("0.02")
+        return said != 0 and abs(value - said) <= abs(said) * off
     if value == said:
         return True
-    off = abs(value - said)
-    if claim.bound == ">" and value < said or claim.bound == "<" and value > said:
-        return False
-    return off <= claim.reach and (claim.about or claim.step < 1 or value != value.to_integral_value())
+    return abs(value - said) <= claim.reach and (claim.about or claim.step < 1 or value != value.to_integral_value())
 
 
-def _comparable(one: Fact, other: Fact) -> bool:
+def _comparable(one: Term, other: Term) -> bool:
     """Values of one unit: of one field, of one row, or of two results."""
-    first, second = one.units | one.money, other.units | other.money
-    if first and second and not first & second:
+    if one.units and other.units and not one.units & other.units:
         return False
-    if one.place.name == other.place.name or bool(first) and bool(second):
+    if one.column == other.column or (one.units and other.units):
         return True
-    return one.place.row is other.place.row or one.source != other.source
+    return one.row is other.row or one.source != other.source or NOWHERE in (one.row, other.row)
 
 
-def _quotients(over: Fact, under: Fact, hundred: Decimal) -> Iterator[_Value]:
-    assert over.number is not None and under.number is not None
+def _quotients(over: Term, under: Term, hundred: Decimal) -> Iterator[_Made]:
     try:
         quotient = over.number / under.number
     except (DivisionByZero, InvalidOperation):
         return
-    what = f"{over.place.path} / {under.place.path}"
-    yield _Value(quotient * hundred, frozenset(), what, (over, under))
-    if hundred == 100:
-        yield _Value((quotient - 1) * hundred, frozenset(), f"{what} - 1", (over, under))
+    what = f"{over.path} / {under.path}"
+    yield _Made(quotient * hundred, frozenset(), what, (over, under))
+    yield _Made((quotient - 1) * hundred, frozenset(), f"{what} - 1", (over, under))
 
 
-def _is_count(fact: Fact) -> bool:
-    return fact.number is not None and fact.number == fact.number.to_integral_value() and 1 < fact.number <= 10_000
+def _is_count(term: Term) -> bool:
+    return term.number == term.number.to_integral_value() and 1 < term.number <= 10_000
 
 
 def _day(fact: Fact) -> date | None:

@@ -40,6 +40,8 @@ class Source(Value, frozen=True):
     """Which tool's result it is, where it is one."""
     about: Json = None
     """The arguments of the call: they prove nothing, but say what the result is about."""
+    asked: bool = False
+    """What a call asked for: an answer may say what was looked for or tried, and rest nothing else on it."""
     trusted: bool = True
     """False where the text is somebody else's: what it says may be repeated as theirs."""
     stale: tuple[str, ...] = ()
@@ -132,6 +134,7 @@ class Fact(Value, frozen=True):
     """What the names of its field and of the list it is in stand for."""
     own: Meanings = frozenset()
     """What the name of its field alone stands for."""
+    asked: bool = False
     trusted: bool = True
     stale: bool = False
     prose: bool = False
@@ -233,6 +236,7 @@ class _Reader:
                 echo=source.echo,
                 own=own,
                 words=words,
+                asked=source.asked,
                 trusted=source.trusted,
                 stale=stale,
                 **details,

@@ -27,6 +27,8 @@ class FigureMatcher:
         assert said is not None
         if fact.number is None:
             # "In 2022" is supported by the year of a date; a figure with a unit, or beyond these years, is none.
+            if claim.ordinal and said == fact.date[2]:
+                return "exact"
             is_year = not claim.units and claim.step == 1 and _YEARS[0] <= said <= _YEARS[1]
             return "exact" if is_year and said == fact.date[0] else None
         if fact.label:
@@ -78,6 +80,8 @@ def rounds_to(value: Decimal, claim: Claim) -> bool:
     said = claim.number
     assert said is not None
     step = claim.rounding
+    if claim.bound:
+        return value != said and _near(value, claim) and abs(value - said) <= claim.reach
     if step >= 1 and value == value.to_integral_value() and step == 1:
         return False  # a whole number is said whole, or with "about"
     scaled = value / step

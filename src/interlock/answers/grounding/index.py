@@ -20,6 +20,7 @@ were read once, so a table of thousands of rows has few; of those that are left 
 _MOST_WORDS = 16
 """A longer identifier or citation is looked for nowhere, and so is unsupported."""
 _YEARS = (1900, 2100)
+_LAST_DAY = 31
 _BARE = re.compile(r"[\W_]+")
 _NAMED_PART = re.compile(r"(?P<word>[A-Za-z]+)\.?\s+(?P<number>\S+)")
 # Where a link, a mail address or a reference can begin. Bounded, so that a long word is not gone over twice.
@@ -89,6 +90,8 @@ class FactIndex:
             for middle in self._measures.convert(claim.number, claim.units, frozenset({unit})):
                 [far] = list(self._measures.convert(claim.number + claim.reach, claim.units, frozenset({unit})))[:1]
                 found |= {id(fact): fact for fact in self._within(abs(middle), abs(far - middle))}
+        if claim.ordinal and said <= _LAST_DAY:
+            found |= {id(fact): fact for fact in self._by.get(("date", (None, None, int(said))), ())}
         if _YEARS[0] <= said <= _YEARS[1] and said == int(said):
             found |= {id(fact): fact for fact in self._by.get(("date", (int(said), None, None)), ())}
         return list(found.values())
@@ -107,7 +110,10 @@ class FactIndex:
     def exact(self, claim: Claim) -> list[Fact]:
         """The facts that stand behind a claim that is no figure."""
         if claim.kind == "time":
-            return self._by.get(("time", claim.minutes), [])
+            assert claim.minutes is not None
+            # "3:20" and "half past nine" are said of the morning and of the afternoon.
+            later = self._by.get(("time", claim.minutes + 720), []) if claim.either else []
+            return [*self._by.get(("time", claim.minutes), ()), *later]
         if claim.kind == "date":
             year, month, day = claim.date
             turned = self._by.get(("date", (year, day, month)), []) if claim.either else []

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
-from decimal import Decimal
 
 from interlock.answers.grounding.binding import Binder, Bound
 from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.derivations import Derivations
 from interlock.answers.grounding.evidence import Evidence, Fact, Source, read_evidence
 from interlock.answers.grounding.expressions import derive
@@ -27,8 +26,10 @@ _WEAK = 0.12
 """Less than this is no sign that a field is spoken of: a word far away, behind several breaks."""
 _AS_MUCH = 0.6
 """A field fits if the words speak of it nearly as much as of any other of the same row."""
+_MOST_ROUNDS = 3
 _TELLING_DIGITS = 3
 """A figure of so many digits is not in a result by chance."""
+_OF_A_THING = ("number", "date", "time", "ordinal", "ratio")
 _RANKS = ("exact", "rounded", "counted", "derived", "echo")
 
 
@@ -141,7 +142,10 @@ class _Tracer:
         self._binder = Binder(self._sentences, said, self._mentions, words.words)
         self._cues = Cues(words.derivations, self._sentences)
         self._rows: dict[tuple[str, int], list[Fact]] = defaultdict(list)
+        self._texts: dict[int, set[str]] = defaultdict(set)
         for fact in evidence.facts:
+            if fact.text:
+                self._texts[id(fact.place.row)].add(fact.text)
             if fact.number is not None or fact.minutes is not None or any(fact.date):
                 self._rows[(fact.source, id(fact.place.row))].append(fact)
 
@@ -151,23 +155,33 @@ class _Tracer:
         for place, path in derive(self._text, self._said, [item.how != "unsupported" for item in found]).items():
             claim = self._said[place]
             found[place] = Support(claim.text, claim.kind, claim.start, claim.end, "answer", path, "derived")
-        open_places = [place for place, item in enumerate(found) if item.how == "unsupported"]
-        if open_places:
-            derived = Derivations(self._facts, self._words, self._cues)
-            supported = [self._said[n] for n, item in enumerate(found) if item.how not in ("unsupported", "echo")]
-            for place in open_places:
-                claim = self._said[place]
-                fact = derived.find(claim, self._binder.bind(place), supported)
-                if fact is not None:
-                    found[place] = Support(claim.text, claim.kind, claim.start, claim.end, fact[0], fact[1], "derived")
+        if any(item.how == "unsupported" for item in found):
+            self._derive(found)
         return found
+
+    def _derive(self, found: list[Support]) -> None:
+        """What follows from other values; a figure that does may be what the next one follows from."""
+        derived = Derivations(self._facts, self._words, self._cues, self._text, self._mentions)
+        for _round in range(_MOST_ROUNDS):
+            fresh = False
+            for place, item in enumerate(found):
+                if item.how != "unsupported":
+                    continue
+                claim = self._said[place]
+                known = derived.find(claim, self._binder.bind(place), self._said)
+                if known is not None:
+                    found[place] = Support(claim.text, claim.kind, claim.start, claim.end, known[0], known[1], "derived")
+                    fresh = True
+            if not fresh:
+                return
 
     def _trace(self, number: int, claim: Claim) -> Support:
         if self._is_named(claim):
             return Support(claim.text, claim.kind, claim.start, claim.end, "name", "", "exact")
         bound = self._binder.bind(number)
-        known = [(fact, how) for fact, how in self._candidates(claim) if self._may_be_used(fact, claim)]
-        fitting = [(fact, how, bound.fit(fact.place.row)) for fact, how in known]
+        known = [(fact, how) for fact, how in self._candidates(claim) if self._may_be_used(fact, claim, bound)]
+        free = claim.kind not in _OF_A_THING
+        fitting = [(fact, how, 1 if free else bound.fit(fact.place.row)) for fact, how in known]
         kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
         if known and not kept:
             return Support(claim.text, claim.kind, claim.start, claim.end, why="it is of something else")
@@ -219,12 +233,16 @@ class _Tracer:
                 return [fact]
             year, month, day = fact.date
             if year and month and day and _weekday(year, month, day) == claim.weekday:
-                if not said or any((m, d) == (month, day) and y in (None, year) for y, m, d in said):
+                if not said or any(_is_within(one, fact.date) for one in said):
                     fits.append(fact)
         return fits
 
-    def _may_be_used(self, fact: Fact, claim: Claim) -> bool:
+    def _may_be_used(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
         """Whether a fact can stand behind what is said as true now."""
+        if fact.asked:
+            # What was tried may be named where it is spoken of; what was looked for, as what was looked for.
+            spoken = bool(fact.words & set(bound.words)) and not fact.prose
+            return spoken if claim.number is not None else self._cues.said("scope", claim) or spoken
         if fact.stale and not self._cues.said("past", claim):
             return False
         return fact.trusted or fact.echo or self._cues.said("attribution", claim)
@@ -236,6 +254,8 @@ class _Tracer:
         mine = bound.affinity(fact.own)
         if fact.counted:
             return self._counts(fact, claim, bound)
+        if fact.asked:
+            return True
         if fact.echo:
             return not self._contradicts(claim, bound)
         others = [
@@ -243,7 +263,7 @@ class _Tracer:
             for other in self._rows.get((fact.source, id(fact.place.row)), ())
             if other.place.name != fact.place.name and not other.label and _same_kind(fact, other)
         ]
-        if others and not fact.prose:
+        if others and not fact.prose and not (claim.text in self._texts[id(fact.place.row)] and _is_telling(claim)):
             spoken = max((bound.affinity(other.own - fact.own) for other in others), default=0.0)
             if spoken > _WEAK and mine < spoken * _AS_MUCH:
                 return False
@@ -289,6 +309,10 @@ def _is_telling(claim: Claim) -> bool:
     return len(digits) >= _TELLING_DIGITS or claim.step < 1
 
 
+def _is_within(said: tuple[int | None, ...], known: tuple[int | None, ...]) -> bool:
+    return all(part in (None, have) for part, have in zip(said, known, strict=True))
+
+
 def _weekday(year: int, month: int, day: int) -> int:
     try:
         return date(year, month, day).weekday()
@@ -298,32 +322,3 @@ def _weekday(year: int, month: int, day: int) -> int:
 
 def _addresses(said: Sequence[Claim]) -> list[tuple[int, int]]:
     return [(claim.start, claim.end) for claim in said if claim.kind in ("url", "mail", "phone")]
-
-
-class Cues:
-    """Words of a sentence that say how its figures are meant."""
-
-    def __init__(self, table: Mapping[str, Sequence[str]], sentences: Sentences) -> None:
-        self._sentences = sentences
-        self._patterns = {
-            name: re.compile(rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, words), key=len, reverse=True))})(?!\w)", re.I)
-            for name, words in table.items()
-        }
-        self._found: dict[tuple[str, int], bool] = {}
-
-    def said(self, name: str, claim: Claim) -> bool:
-        """Whether the sentence of a claim has one of the words of a table."""
-        number = self._sentences.at(claim.start)
-        key = (name, number)
-        if key not in self._found:
-            sentence = self._sentences.all[number]
-            self._found[key] = self._patterns[name].search(self._sentences.text, sentence.start, sentence.end) is not None
-        return self._found[key]
-
-    def sentence(self, claim: Claim) -> str:
-        """The sentence that a claim stands in."""
-        one = self._sentences.all[self._sentences.at(claim.start)]
-        return self._sentences.text[one.start : one.end]
-
-
-ZERO = Decimal(0)

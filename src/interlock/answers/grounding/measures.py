@@ -27,7 +27,7 @@ class Measures:
             for other in want:
                 if one in self._sizes and other in self._sizes and one != other:
                     (dimension, size), (wanted, unit) = self._sizes[one], self._sizes[other]
-                    if dimension == wanted:
+                    if dimension == wanted and (dimension != "money" or "cent" in (one, other)):
                         yield value * size / unit
                 elif one in _AFFINE and other in _AFFINE and one != other:
                     (scale, shift), (into, back) = _AFFINE[one], _AFFINE[other]
@@ -35,4 +35,5 @@ class Measures:
 
     def dimensions(self, units: Units) -> frozenset[str]:
         """What the units measure."""
-        return frozenset(self._sizes[unit][0] for unit in units if unit in self._sizes)
+        sizes = (self._sizes[unit][0] for unit in units if unit in self._sizes)
+        return frozenset(dimension for dimension in sizes if dimension != "money")

@@ -69,7 +69,7 @@ class Names:
         for name, kinds in self._kinds.items():
             for kind, same in kinds.items():
                 for word in set(name.split()):
-                    if len(word) > _LEAST_LETTERS and not word.isdigit() and self._words.meanings(word):
+                    if len(word) >= _LEAST_LETTERS and not word.isdigit() and self._words.meanings(word):
                         by_word[(kind, word)].append(frozenset(same))
         parts: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         for (kind, word), groups in by_word.items():

@@ -38,10 +38,10 @@ class Vocabulary:
         self.measures = Measures(tables["units"])
         self.derivations: dict[str, list[str]] = tables["derivations"]
         """The words that say how a figure was made from others: total, left, on average."""
-        self.number_words = NumberWords(tables["numbers"], self.units)
         self.field_magnitudes: dict[str, int] = tables["numbers"]["field_magnitudes"]
         """What the end of a field's name multiplies its figure by, as a power of ten: sales_bn."""
         numbers = Numbers(tables["numbers"], self.units)
+        self.number_words = NumberWords(tables["numbers"], self.units, numbers)
         spelled = "|".join([*tables["numbers"]["words"], *tables["numbers"]["large"], *tables["dates"]["months"]])
         self._worth_reading = re.compile(rf"[\d@½¼¾⅓⅔⅛]|://|\b(?:{spelled})\b|noon|midnight", re.I)
         # The order matters: what one recogniser has found is out of the sight of the next.

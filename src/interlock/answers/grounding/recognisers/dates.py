@@ -31,6 +31,7 @@ class Dates:
             rf"|\b(?P<M2>{month})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<y2>{_YEAR}))?\b"
             rf"|\b(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\.?\s+(?:of\s+)?(?P<M3>{month})(?:,?\s+(?P<y3>{_YEAR}))?\b"
             rf"|\b(?P<M4>{month})\s+(?P<y4>{_YEAR})\b"
+            r"|(?<![\d/])(?P<m7>0?[1-9]|1[0-2])/(?P<y7>20\d\d)\b"
             rf"|\b(?P<d6>\d{{1,2}})\.(?P<m6>\d{{1,2}})\.(?P<y6>{_YEAR})\b"
             r"|\b(?P<m5>\d{1,2})/(?P<d5>\d{1,2})/(?P<y5>(?:1\d|20)?\d\d)\b",
             re.I,
@@ -53,7 +54,7 @@ class Dates:
 
 
 class DayLists:
-    """November 24 and 25, 1978: two dates."""
+    """November 24 and 25, 1978, or 1 to 12 June: two dates."""
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         self._months: list[str] = table["months"]
@@ -62,16 +63,26 @@ class DayLists:
             rf"(?P<second>[12]?\d|3[01])(?:st|nd|rd|th)?(?![\d:])(?:,?\s+(?P<year>{_YEAR}))?\b",
             re.I,
         )
+        self._days_first = re.compile(
+            r"(?<![\d.,$€£:/-])(?P<first>[12]?\d|3[01])(?:st|nd|rd|th)?\s*(?:and|&|–|-|to|until|or)\s*"
+            rf"(?P<second>[12]?\d|3[01])(?:st|nd|rd|th)?\.?\s+(?:of\s+)?(?P<month>{_month_pattern(table)})"
+            rf"(?:,?\s+(?P<year>{_YEAR}))?\b",
+            re.I,
+        )
 
     def find(self, text: str) -> Iterator[Claim]:
-        for match in self._pattern.finditer(text):
-            year = int(match["year"]) if match["year"] else None
-            month = month_number(self._months, match["month"])
-            for start, end, day in (
-                (match.start(), match.end("first"), match["first"]),
-                (match.start("second"), match.end(), match["second"]),
-            ):
-                yield Claim("date", text[start:end], start, end, date=(year, month, int(day)))
+        for pattern in (self._pattern, self._days_first):
+            for match in pattern.finditer(text):
+                yield from self._days(text, match)
+
+    def _days(self, text: str, match: re.Match[str]) -> Iterator[Claim]:
+        year = int(match["year"]) if match["year"] else None
+        month = month_number(self._months, match["month"])
+        for start, end, day in (
+            (match.start(), match.end("first"), match["first"]),
+            (match.start("second"), match.end(), match["second"]),
+        ):
+            yield Claim("date", text[start:end], start, end, date=(year, month, int(day)))
 
 
 class Weekdays:

@@ -8,8 +8,11 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
+from msgspec.structs import replace
+
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.recognisers.markers import blank
+from interlock.answers.grounding.recognisers.numbers import Numbers
 from interlock.answers.grounding.recognisers.unread import UNREAD
 from interlock.answers.grounding.units import UnitTable
 
@@ -24,17 +27,17 @@ _LEAST = 2
 class NumberWords:
     """Numbers in words; parts and multiples of something else are a `ratio`, and places in an order an `ordinal`."""
 
-    def __init__(self, table: Mapping[str, Any], units: UnitTable) -> None:
+    def __init__(self, table: Mapping[str, Any], units: UnitTable, numbers: Numbers) -> None:
         self._words: dict[str, int] = table["words"]
         self._large: dict[str, int] = table["large"]
         self._parts: dict[str, int] = table["parts"]
         self._multiples: dict[str, int] = table["multiples"]
         self._ordinals: dict[str, int] = table["ordinals"]
-        self._units = units
+        self._units, self._numbers = units, numbers
         word = "|".join([*self._words, *self._large])
         unit = "|".join(map(re.escape, units.spoken)).replace(r"\ ", r"[\s-]")
         self._halves = re.compile(
-            rf"\b(?:(?P<count>{'|'.join(self._words)})\s+)?(?P<and>and\s+)?(?:a\s+|an\s+)?half(?:\s+an?\b)?"
+            rf"\b(?:(?P<count>an?|{'|'.join(self._words)})\s+(?:(?P<first>{unit})\s+)?)?(?P<and>and\s+)?(?:a\s+|an\s+)?half(?:\s+an?\b)?"
             rf"(?:[\s-](?P<unit>{unit}|dozen|million|billion|thousand|hundred)\b)?",
             re.I,
         )
@@ -55,18 +58,22 @@ class NumberWords:
         )
 
     def find(self, text: str) -> Iterator[Claim]:
+        written = text
         for find in (self._find_halves, self._find_shares, self._find_numbers, self._find_order):
             found = list(find(text))
-            yield from found
+            for claim in found:
+                context = self._numbers.context(written, claim.start)
+                yield replace(claim, about=context.about, bound=context.bound, falls=context.falls)
             text = blank(text, [(claim.start, claim.end) for claim in found])
 
     def _find_halves(self, text: str) -> Iterator[Claim]:
         """Two and a half hours, half an hour, half a dozen, half of them."""
         for match in self._halves.finditer(text):
-            count = self._words[match["count"].lower()] if match["count"] else 0
-            if match["count"] and not match["and"]:
+            said = (match["count"] or "").lower()
+            count = 1 if said in ("a", "an") and match["and"] else self._words.get(said, 0)
+            if count and not match["and"]:
                 continue  # "one half": a share
-            unit = (match["unit"] or "").lower()
+            unit = (match["unit"] or match["first"] or "").lower()
             scale = 12 if unit == "dozen" else self._large.get(unit, 1)
             half = Decimal("0.5") * scale if not count else (count + Decimal("0.5")) * scale
             units = self._units.of(unit) if scale == 1 else self._units.of("")

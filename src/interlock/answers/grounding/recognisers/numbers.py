@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.patterns import compile_table
@@ -25,6 +25,14 @@ _DIRECTION = re.compile(r"\s?[NESW]\b")
 _CURRENCY_SIGNS = tuple("$€£¥₹")
 _BEFORE = 40
 """How many characters before a figure are looked at for "about", "over" and words of a decrease."""
+
+
+class NumberContext(NamedTuple):
+    """What the words before a figure say about it."""
+
+    about: bool
+    bound: str
+    falls: bool
 
 
 class Numbers:
@@ -54,6 +62,13 @@ class Numbers:
             re.I,
         )
 
+    def context(self, text: str, start: int) -> NumberContext:
+        """What the words before a figure say about it: about, over, under, a decrease."""
+        before = text[max(0, start - _BEFORE) : start]
+        about = self._about.search(before)
+        bound = "" if about is None else ">" if about["above"] else "<" if about["below"] else ""
+        return NumberContext(about is not None, bound, self._loss.search(before) is not None)
+
     def is_figure(self, text: str) -> bool:
         """Whether a text is nothing but a figure with a unit or magnitude."""
         match = self._pattern.fullmatch(text)
@@ -69,8 +84,7 @@ class Numbers:
             metres = magnitude == "m" and not match["lead"]
             power = 0 if magnitude == "" or metres else _TIGHT.get(magnitude) or self._magnitudes[magnitude.lower()]
             start = next(match.start(part) for part in ("minus", "lead", "sign", "digits") if match[part])
-            before = text[max(0, start - _BEFORE) : start]
-            about = self._about.search(before)
+            context = self.context(text, start)
             yield Claim(
                 "number",
                 text[start : match.end()].strip(),
@@ -80,17 +94,12 @@ class Numbers:
                 digits=number if power else None,
                 step=Decimal(1).scaleb(power - places),
                 units=self._units.of(match["lead"] or match["unit"] or ("m" if metres else "")),
-                about=about is not None,
-                bound=_bound(about),
-                falls=self._loss.search(before) is not None,
+                about=context.about,
+                bound=context.bound,
+                falls=context.falls,
+                ordinal=bool(match["ord"]),
                 turned=_DIRECTION.match(text, match.end()) is not None,
             )
-
-
-def _bound(about: re.Match[str] | None) -> str:
-    if about is None:
-        return ""
-    return ">" if about["above"] else "<" if about["below"] else ""
 
 
 class OddNumbers:

@@ -14,6 +14,13 @@ _TIME = re.compile(
     r"|\b(?P<h2>\d{1,2})(?:\.(?P<m2>[0-5]\d))?\s?(?P<half2>[ap])\.?m\b\.?|\b(?P<noon>noon|midday|midnight)\b",
     re.I,
 )
+_HOURS = ("twelve", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
+_PAST = {"half": 30, "quarter": 15, "a quarter": 15, "ten": 10, "twenty": 20, "five": 5, "twenty-five": 25}
+_SPOKEN = re.compile(
+    rf"\b(?P<part>{'|'.join(sorted(_PAST, key=len, reverse=True))})[\s-](?P<way>past|to)[\s-](?P<hour>{'|'.join(_HOURS)}|\d{{1,2}})\b"
+    rf"|\b(?P<sharp>{'|'.join(_HOURS)})\s(?:o'clock|sharp|in the (?:morning|afternoon|evening))",
+    re.I,
+)
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 
 
@@ -24,7 +31,14 @@ class Times:
         for match in _TIME.finditer(text):
             minutes = _minutes(match)
             if minutes is not None:
-                yield Claim("time", match[0], match.start(), match.end(), minutes=minutes)
+                either = bool(match["h"]) and not match["half"] and int(match["h"]) < 12
+                yield Claim("time", match[0], match.start(), match.end(), minutes=minutes, either=either)
+        for match in _SPOKEN.finditer(text):
+            hour = (match["hour"] or match["sharp"]).lower()
+            at = (int(hour) % 12 if hour.isdigit() else _HOURS.index(hour)) * 60
+            part = _PAST[match["part"].lower()] if match["part"] else 0
+            minutes = at + (part if (match["way"] or "past").lower() == "past" else -part)
+            yield Claim("time", match[0], match.start(), match.end(), minutes=minutes % 720, either=True)
 
 
 def times_in(text: str) -> tuple[int, ...]:

@@ -1,0 +1,35 @@
+"""Words of a sentence that say how its figures are meant: as a total, as what was before, as what somebody else says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.sentences import Sentences
+
+
+class Cues:
+    """Words of a sentence that say how its figures are meant."""
+
+    def __init__(self, table: Mapping[str, Sequence[str]], sentences: Sentences) -> None:
+        self._sentences = sentences
+        self._patterns = {
+            name: re.compile(rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, words), key=len, reverse=True))})(?!\w)", re.I)
+            for name, words in table.items()
+        }
+        self._found: dict[tuple[str, int], bool] = {}
+
+    def said(self, name: str, claim: Claim) -> bool:
+        """Whether the sentence of a claim has one of the words of a table."""
+        number = self._sentences.at(claim.start)
+        key = (name, number)
+        if key not in self._found:
+            sentence = self._sentences.all[number]
+            self._found[key] = self._patterns[name].search(self._sentences.text, sentence.start, sentence.end) is not None
+        return self._found[key]
+
+    def sentence(self, claim: Claim) -> str:
+        """The sentence that a claim stands in."""
+        one = self._sentences.all[self._sentences.at(claim.start)]
+        return self._sentences.text[one.start : one.end]
