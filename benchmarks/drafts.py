@@ -22,13 +22,15 @@ from interlock import Runtime
 from interlock.tools import Tool
 from interlock.answers import Again, Agent, Answers, TurnStatus
 from interlock.answers.grounding import Source
+from interlock.answers.requirements import need
 from interlock.errors import NotFound, Permanent
 from interlock.models import Proposal
 from interlock.policy import parse_policy
 
 DATA = Path(__file__).parent / "drafts"
 RIGHT = "right"
-_LEFT, _HELD, _WAITS = "left", "held", "waits"
+_LEFT, _HELD, _TOLD = "left", "held", "told"
+"""Told: the turn ends with words of its own, whatever the draft says: a call waits for a person, or failed."""
 
 
 class Domain:
@@ -40,8 +42,18 @@ class Domain:
         self.purpose: str = described["purpose"]
         self.tools: list[dict[str, Any]] = described["tools"]
         self.scenarios: dict[str, dict[str, Any]] = {one["id"]: one for one in described["scenarios"]}
+        self._know_all_ids()
         lines = (folder / "drafts.jsonl").read_text(encoding="utf-8").splitlines()
         self.drafts: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
+
+    def _know_all_ids(self) -> None:
+        """A list of known values that lacks an id which a scenario calls would refuse the call."""
+        for tool in self.tools:
+            for argument, known in tool.get("known_values", {}).items():
+                calls = [call for one in self.scenarios.values() for call in one["calls"] if call["tool"] == tool["name"]]
+                for call in calls:
+                    if argument in call["args"] and call["status"] != "no_data":
+                        known.setdefault(call["args"][argument], call["args"][argument])
 
     def agent(self) -> Agent:
         """The agent whose drafts they are."""
@@ -59,7 +71,7 @@ class Domain:
             done = [call["tool"] for call in calls if call["tool"] in reads and call["status"] == "ok"]
             mode = "dry_run" if any(call["status"] == "planned" for call in calls) else "apply"
             answers = Answers(runtime)
-            requires = done[-1] if done else calls[-1]["tool"]
+            requires = need(done[-1] if done else calls[-1]["tool"], no_data=True)
             asked = {"agent": self.agent(), "requires": requires, "mode": mode, "given": previews(calls)}
             async with answers.turn(scenario["question"], **asked) as turn:
                 for number, call in enumerate(calls):
@@ -70,7 +82,8 @@ class Domain:
                     return _HELD, ended.prompt
                 if ended.status is TurnStatus.VERIFIED and draft.strip() in ended.answer:
                     return _LEFT, ""
-                return (_WAITS if ended.status is TurnStatus.WAITING else _HELD), f"{ended.status}: {ended.reason}"
+                told = ended.status not in (TurnStatus.VERIFIED, TurnStatus.RENDERED, TurnStatus.ESCALATED)
+                return (_TOLD if told else _HELD), f"{ended.status}: {ended.reason}"
 
 
 class _Replay:
@@ -170,7 +183,7 @@ def main() -> None:
     given = parser.parse_args()
     found = asyncio.run(measure(given.folder, show=given.show, held=given.held))
     for kind, counts in sorted(found.items(), key=lambda item: item[0] != RIGHT):
-        print(f"{kind:16} {counts.total():5}  left {counts[_LEFT]:4}  held {counts[_HELD]:4}  waits {counts[_WAITS]:4}")
+        print(f"{kind:16} {counts.total():5}  left {counts[_LEFT]:4}  held {counts[_HELD]:4}  told {counts[_TOLD]:4}")
     wrong = sum((counts for kind, counts in found.items() if kind != RIGHT), Counter[str]())
     right = found.get(RIGHT, Counter())
     print(f"right held {right[_HELD]}/{right.total()}, wrong left {wrong[_LEFT]}/{wrong.total()}")

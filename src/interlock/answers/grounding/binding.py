@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
@@ -16,6 +16,7 @@ from interlock.values import Value
 
 _REACH = 14
 """So many words before and behind a figure can say what it is."""
+_SAME_GROUP = 0.7
 _FOLLOWING = 1.4
 """A word right behind a figure says more about it than one before: "12 trees on 3 plots"."""
 
@@ -29,17 +30,24 @@ class Bound(Value, frozen=True):
 
     names: dict[str, frozenset[str]]
     """By kind of name: the things of that kind that it can be about."""
-    words: dict[str, float]
-    """What the words around it stand for, and how near they are."""
+    words: tuple[tuple[Meanings, float], ...]
+    """What the words around it stand for, and how near each is."""
     noun: Meanings
     """What the word right behind it stands for, where it is one that says what is counted."""
     noun_text: str = ""
 
     def affinity(self, meanings: Meanings) -> float:
-        """How much the words around it speak of a field."""
-        if len(meanings) > len(self.words):
-            return sum((near for word, near in self.words.items() if word in meanings), 0.0)
-        return sum((self.words.get(word, 0.0) for word in meanings), 0.0)
+        """How much the words around it speak of a field: each word counts once, one of the same group for less."""
+        total = 0.0
+        for word, near in self.words:
+            if word & meanings:
+                total += near if any(not one.startswith("=") for one in word & meanings) else near * _SAME_GROUP
+        return total
+
+    @property
+    def spoken(self) -> Meanings:
+        """What the words around it stand for, however near."""
+        return frozenset[str]().union(*(word for word, _near in self.words))
 
     def fit(self, row: Row) -> int:
         """1: the row is of what is named; 0: nothing is named that it could be of; -1: it is of something else."""
@@ -87,24 +95,23 @@ class Binder:
                 return meanings, word
         return frozenset(), ""
 
-    def _words_around(self, number: int) -> dict[str, float]:
+    def _words_around(self, number: int) -> tuple[tuple[Meanings, float], ...]:
         claim = self._claims[number]
         sentence = self._sentences.all[self._sentences.at(claim.start)]
         head = sentence.head_of(claim.start)
         if head is not None:
-            return self._weigh(head[0], head[1], head[1], near=1.0)
+            return tuple(self._weigh(head[0], head[1], head[1], near=1.0))
         left = max(sentence.start, self._claims[number - 1].end if number and self._is_figure(number - 1) else 0)
         right = sentence.end
-        if number + 1 < len(self._claims) and self._is_figure(number + 1):
-            right = min(right, self._claims[number + 1].start)
-        found = self._weigh(claim.end, right, claim.end, near=_FOLLOWING)
-        for word, near in self._weigh(left, claim.start, claim.start, near=1.0).items():
-            found[word] = max(found.get(word, 0.0), near)
+        if number + 1 < len(self._claims) and self._claims[number + 1].start < right:
+            # Behind a break the words are those of the next figure.
+            right = min(self._claims[number + 1].start, self._sentences.next_break(claim.end, right))
+        found = [*self._weigh(claim.end, right, claim.end, near=_FOLLOWING)]
+        found += self._weigh(left, claim.start, claim.start, near=1.0)
         if not self._has_words(left, claim.start) and left > sentence.start and number:
             # "5 and 7 trees", "balances of $5 and $7": what was said before the first holds for the second.
-            for word, near in self._words_around(number - 1).items():
-                found.setdefault(word, near * 0.5)
-        return found
+            found += ((word, near * 0.5) for word, near in self._words_around(number - 1))
+        return tuple(found)
 
     def _is_figure(self, number: int) -> bool:
         return self._claims[number].kind in ("number", "date", "time", "ratio")
@@ -113,31 +120,33 @@ class Binder:
         first, last = bisect_left(self._places, start), bisect_left(self._places, end)
         return any(meanings for _place, meanings, _word in self._tokens[first:last])
 
-    def _weigh(self, start: int, end: int, at: int, *, near: float) -> dict[str, float]:
+    def _weigh(self, start: int, end: int, at: int, *, near: float) -> Iterator[tuple[Meanings, float]]:
         first, last = bisect_left(self._places, start), bisect_left(self._places, end)
         middle = bisect_left(self._places, at)
-        found: dict[str, float] = {}
         for n in range(max(first, middle - _REACH), min(last, middle + _REACH)):
             place, meanings, _word = self._tokens[n]
             steps = n - middle if n >= middle else middle - n - 1
             breaks = self._sentences.breaks(min(place, at), max(place, at))
-            weight = near / (1 + steps) * _PAST_A_BREAK**breaks
-            for word in meanings:
-                # A word of the same group is a weaker sign than the word itself.
-                found[word] = max(found.get(word, 0.0), weight * (0.7 if word.startswith("=") else 1.0))
-        return found
+            if meanings:
+                yield meanings, near / (1 + steps) * _PAST_A_BREAK**breaks
 
     def _names(self, claim: Claim) -> dict[str, frozenset[str]]:
         number = self._sentences.at(claim.start)
         here = self._by_sentence.get(number, [])
         by_kind: dict[str, list[Mention]] = defaultdict(list)
         for mention in here or self._carried(number):
+            if mention.soft and (not here or self._is_apart(mention, claim)):
+                continue
             for kind in mention.names:
                 by_kind[kind].append(mention)
         if not here:
             return {kind: _all_names(mentions, kind) for kind, mentions in by_kind.items()}
         # A row of a table or a line of a list that names nothing of a kind is of what the lines around it are of.
         return {kind: self._choose(claim, mentions, kind) for kind, mentions in by_kind.items()}
+
+    def _is_apart(self, mention: Mention, claim: Claim) -> bool:
+        first, last = min(mention.end, claim.end), max(mention.start, claim.start)
+        return self._sentences.breaks(first, last) > 0
 
     def _carried(self, number: int) -> list[Mention]:
         block = self._sentences.all[number].paragraph
@@ -195,8 +204,3 @@ def _all_names(mentions: Sequence[Mention], kind: str) -> frozenset[str]:
 def _near_spans(spans: Sequence[tuple[int, int]], place: int) -> Sequence[tuple[int, int]]:
     at = bisect_left(spans, (place + 1, 0))
     return spans[max(0, at - 1) : at]
-
-
-def siblings(fact: Fact, columns: dict[tuple[str, int], list[Fact]]) -> list[Fact]:
-    """The other figures of the same row."""
-    return columns.get((fact.source, id(fact.place.row)), [])

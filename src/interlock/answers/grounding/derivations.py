@@ -35,6 +35,8 @@ _COMPARED = re.compile(
     re.I,
 )
 _MOST_COUNTED = 60
+_TELLING = 4
+"""A total of so many digits is not hit by chance."""
 
 
 class Term:
@@ -129,7 +131,8 @@ class Derivations:
         wanted = [made.number]
         if claim.units and made.units and not claim.units & made.units:
             wanted = list(self._words.measures.convert(made.number, made.units, claim.units))
-        return any(_close(abs(one), abs(claim.number), claim) for one in wanted)
+        roughly = made.what.startswith(("the mean", "from ")) or "percent" in claim.units
+        return any(_close(abs(one), abs(claim.number), claim, roughly=roughly) for one in wanted)
 
     def _groups(self, claim: Claim) -> Iterator[tuple[str, list[Term], bool]]:
         """Columns, and the parts of them whose rows have a value in common that the sentence speaks of."""
@@ -150,7 +153,7 @@ class Derivations:
                     yield f"{column} where {name} is {value}", some, True
 
     def _sums(self, claim: Claim) -> Iterator[_Made]:
-        cued = self._cues.said("sum", claim)
+        cued = self._cues.said("sum", claim) or len(str(abs(claim.number or 0)).replace(".", "").strip("0")) >= _TELLING
         for what, some, named in self._groups(claim):
             if (cued or named) and len(some) > 1:
                 total = sum((term.number for term in some), Decimal(0))
@@ -172,7 +175,8 @@ class Derivations:
             or claim.units & term.units
             or dimensions & self._words.measures.dimensions(term.units)
         ]
-        return ((one, other) for one, other in combinations(some[-_MOST_PAIRED:], 2) if _comparable(one, other))
+        some = [term for term in some if term.number][-_MOST_PAIRED:]
+        return ((one, other) for one, other in combinations(some, 2) if _comparable(one, other))
 
     def _differences(self, claim: Claim) -> Iterator[_Made]:
         for one, other in self._pairs(claim):
@@ -202,9 +206,10 @@ class Derivations:
             Term.made(sum((t.number for t in some), Decimal(0)), some[0].units, some[0].source, f"the sum of {what}")
             for what, some, _named in self._groups(claim)
         ]
+        sentence = self._words.words.in_name(self._cues.sentence(claim))
         for pool in ([*terms, *totals[:20], *self._wanted[:10]], self._counts):
             for one, other in combinations(pool, 2):
-                if _comparable(one, other):
+                if _comparable(one, other) and (one.own & sentence or other.own & sentence or not one.own):
                     for over, under in ((one, other), (other, one)):
                         yield from _quotients(over, under, hundred)
         for term in terms if claim.kind == "ratio" else ():
@@ -266,11 +271,12 @@ def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> _Made:
 
 
 def _fits(bound: Bound, made: _Made) -> bool:
+    """Whether nothing that it is made from is of something else than what is named; of a total, not all of it."""
     fits = [bound.fit(term.row) for term in made.terms]
-    return not fits or max(fits) >= 0
+    return not fits or (max(fits) if made.what.startswith("the ") else min(fits)) >= 0
 
 
-def _close(value: Decimal, said: Decimal, claim: Claim) -> bool:
+def _close(value: Decimal, said: Decimal, claim: Claim, *, roughly: bool) -> bool:
     if claim.bound and (value < said) == (claim.bound == ">") and value != said:
         return False
     if claim.kind == "ratio":
@@ -278,7 +284,7 @@ def _close(value: Decimal, said: Decimal, claim: Claim) -> bool:
         return said != 0 and abs(value - said) <= abs(said) * off
     if value == said:
         return True
-    return abs(value - said) <= claim.reach and (claim.about or claim.step < 1 or value != value.to_integral_value())
+    return abs(value - said) <= claim.reach and (claim.about or bool(claim.bound) or claim.step < 1 or roughly)
 
 
 def _comparable(one: Term, other: Term) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from interlock.answers.grounding.claims import NO_UNIT, Units
 from interlock.answers.grounding.meaning import NO_MEANING, ToolMeaning
 from interlock.answers.grounding.recognisers.times import times_in
-from interlock.answers.grounding.rows import NOWHERE, Row, kind_of_argument, names_of, plain_name, telling_fields
+from interlock.answers.grounding.rows import NOWHERE, Row, kind_of_argument, names_of, plain_name, varying_fields
 from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.answers.grounding.words import Meanings
 from interlock.values import Json, Value
@@ -272,13 +272,13 @@ class _Reader:
         yield from self._count(place, len(value))
         for (key, item), count in _alike(value).items():
             yield from self._count(place, count, f"[{key}={item}]")
-        telling = telling_fields(value)
+        varying = varying_fields(value)
         for number, item in enumerate(value):
             if self.cut:
                 return
             there = place.item(number)
             if isinstance(item, dict):
-                there = there.inside(Row(place.row, there.path, names_of(item, place.column, telling)))
+                there = there.inside(Row(place.row, there.path, names_of(item, place.column, varying)))
             yield from self._walk(item, there, units)
 
     def _count(self, place: ValuePath, count: int, of: str = "") -> Iterator[Fact]:

@@ -15,17 +15,19 @@ from interlock.answers.grounding.expressions import derive
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.index import FactIndex
 from interlock.answers.grounding.meaning import ToolMeaning
-from interlock.answers.grounding.mentions import Names
+from interlock.answers.grounding.mentions import Names, is_within
 from interlock.answers.grounding.normal_text import normalise
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.vocabulary import Vocabulary, default_vocabulary
 from interlock.config import TextLimits
 from interlock.values import Value
 
-_WEAK = 0.12
+_WEAK = 0.2
 """Less than this is no sign that a field is spoken of: a word far away, behind several breaks."""
 _AS_MUCH = 0.6
 """A field fits if the words speak of it nearly as much as of any other of the same row."""
+_BESIDE = 12
+"""A date so near to a day of the week is that day's."""
 _MOST_ROUNDS = 3
 _TELLING_DIGITS = 3
 """A figure of so many digits is not in a result by chance."""
@@ -138,7 +140,9 @@ class _Tracer:
         self._index = FactIndex(said, evidence.facts, words.field_magnitudes.values(), words.measures)
         self._matcher = FigureMatcher(words)
         self._sentences = Sentences(text)
-        self._mentions = Names(evidence.facts, meanings, words.words).find(self._sentences, _addresses(said))
+        names = Names(evidence.facts, meanings, words)
+        named = [*names.find(self._sentences, _addresses(said)), *names.find_dates(said)]
+        self._mentions = sorted(named, key=lambda mention: mention.start)
         self._binder = Binder(self._sentences, said, self._mentions, words.words)
         self._cues = Cues(words.derivations, self._sentences)
         self._rows: dict[tuple[str, int], list[Fact]] = defaultdict(list)
@@ -168,6 +172,8 @@ class _Tracer:
                 if item.how != "unsupported":
                     continue
                 claim = self._said[place]
+                if item.why:  # it stands in a result, and is said of something else
+                    continue
                 known = derived.find(claim, self._binder.bind(place), self._said)
                 if known is not None:
                     found[place] = Support(claim.text, claim.kind, claim.start, claim.end, known[0], known[1], "derived")
@@ -226,14 +232,20 @@ class _Tracer:
     def _days(self, claim: Claim) -> list[Fact]:
         """The dates that fall on a day of the week: those that the same sentence says, if it says any."""
         sentence = self._sentences.all[self._sentences.at(claim.start)]
-        said = [one.date for one in self._said if one.kind == "date" and sentence.start <= one.start < sentence.end]
+        said = [
+            one.date
+            for one in self._said
+            if one.kind == "date"
+            and sentence.start <= one.start < sentence.end
+            and -_BESIDE < one.start - claim.end < _BESIDE
+        ]
         fits = []
         for fact in self._facts:
             if claim.text.lower() in fact.text.lower():
                 return [fact]
             year, month, day = fact.date
             if year and month and day and _weekday(year, month, day) == claim.weekday:
-                if not said or any(_is_within(one, fact.date) for one in said):
+                if not said or any(is_within(one, fact.date) for one in said):
                     fits.append(fact)
         return fits
 
@@ -241,7 +253,7 @@ class _Tracer:
         """Whether a fact can stand behind what is said as true now."""
         if fact.asked:
             # What was tried may be named where it is spoken of; what was looked for, as what was looked for.
-            spoken = bool(fact.words & set(bound.words)) and not fact.prose
+            spoken = bool(fact.words & bound.spoken) and not fact.prose
             return spoken if claim.number is not None else self._cues.said("scope", claim) or spoken
         if fact.stale and not self._cues.said("past", claim):
             return False
@@ -261,7 +273,7 @@ class _Tracer:
         others = [
             other
             for other in self._rows.get((fact.source, id(fact.place.row)), ())
-            if other.place.name != fact.place.name and not other.label and _same_kind(fact, other)
+            if other.place.name != fact.place.name and not other.label and _same_kind(claim, fact, other)
         ]
         if others and not fact.prose and not (claim.text in self._texts[id(fact.place.row)] and _is_telling(claim)):
             spoken = max((bound.affinity(other.own - fact.own) for other in others), default=0.0)
@@ -279,8 +291,8 @@ class _Tracer:
         value = place.rpartition("[")[2].partition("=")
         shared = self._words.words.in_name(f"{value[0]} {value[2].partition(']')[0]}") if value[1] else frozenset()
         if shared:
-            return bool(shared & set(bound.words))
-        return bool(bound.noun & fact.words) or bool(set(bound.words) & fact.own) or self._cues.said("generic", claim)
+            return bool(shared & bound.spoken)
+        return bool(bound.noun & fact.words) or bool(bound.spoken & fact.own) or self._cues.said("generic", claim)
 
     def _contradicts(self, claim: Claim, bound: Bound) -> bool:
         """Whether the words around a figure of the user speak of a field of the results, which has another value."""
@@ -295,10 +307,14 @@ class _Tracer:
         return False
 
 
-def _same_kind(one: Fact, other: Fact) -> bool:
-    if one.number is not None:
-        return other.number is not None and (not one.units or not other.units or bool(one.units & other.units))
-    return (one.minutes is None) == (other.minutes is None) and any(one.date) == any(other.date)
+def _same_kind(claim: Claim, one: Fact, other: Fact) -> bool:
+    """Whether the claim could as well be of the other field: a figure of the same unit, a date, a time."""
+    if one.number is None:
+        return (one.minutes is None) == (other.minutes is None) and any(one.date) == any(other.date)
+    if other.number is None or other.counted:
+        return False
+    units = other.units | other.money
+    return bool(units & claim.units) or not units or (not claim.units and bool(one.units))
 
 
 def _is_telling(claim: Claim) -> bool:
@@ -307,10 +323,6 @@ def _is_telling(claim: Claim) -> bool:
         return True
     digits = str(abs(claim.digits if claim.digits is not None else claim.number).normalize()).replace(".", "").strip("0")
     return len(digits) >= _TELLING_DIGITS or claim.step < 1
-
-
-def _is_within(said: tuple[int | None, ...], known: tuple[int | None, ...]) -> bool:
-    return all(part in (None, have) for part, have in zip(said, known, strict=True))
 
 
 def _weekday(year: int, month: int, day: int) -> int:

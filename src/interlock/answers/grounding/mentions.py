@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
+from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.rows import kind_of_argument, plain_name
 from interlock.answers.grounding.sentences import Sentences
-from interlock.answers.grounding.words import WordTable
+from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.values import Value
 
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
@@ -29,13 +31,15 @@ class Mention(Value, frozen=True):
     """By kind of name: the plain names that are meant."""
     compared: bool = False
     """It is what something else is compared with."""
+    soft: bool = False
+    """A plain word that is also a value ("video", "open"): it says what is beside it, and nothing further off."""
 
 
 class Names:
     """Everything that the results have a name for."""
 
-    def __init__(self, facts: Iterable[Fact], meanings: Mapping[str, ToolMeaning], words: WordTable) -> None:
-        self._words = words
+    def __init__(self, facts: Sequence[Fact], meanings: Mapping[str, ToolMeaning], words: Vocabulary) -> None:
+        self._words = words.words
         self._kinds: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         """Plain name → kind → the names that are the same thing."""
         seen: set[int] = set()
@@ -49,6 +53,7 @@ class Names:
                 for value, called in values.items():
                     same = frozenset({plain_name(value), *map(plain_name, called)})
                     self._add({kind_of_argument(argument): same})
+        self._dates = _dated_rows(facts)
         self._parts = self._telling_words()
         self._first: dict[str, list[tuple[str, ...]]] = defaultdict(list)
         for name in [*self._kinds, *self._parts]:
@@ -71,6 +76,9 @@ class Names:
                 for word in set(name.split()):
                     if len(word) >= _LEAST_LETTERS and not word.isdigit() and self._words.meanings(word):
                         by_word[(kind, word)].append(frozenset(same))
+                for one, other in pairwise(name.split()):
+                    if one.isdigit() or other.isdigit():  # the 70 Ah of several batteries
+                        by_word[(kind, f"{one} {other}")].append(frozenset(same))
         parts: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         for (kind, word), groups in by_word.items():
             if len(set(groups)) == 1 and word not in self._kinds:
@@ -92,8 +100,24 @@ class Names:
             start, end = tokens[at][1], tokens[last][2]
             if not _covered(start, end, skip):
                 compared = _THAN.search(text[max(0, start - 24) : start]) is not None
-                found.append(Mention(start, end, names, compared))
+                soft = text[start:end].islower() and not any(char.isdigit() for char in text[start:end])
+                found.append(Mention(start, end, names, compared, soft))
             at = last + 1
+        return found
+
+    def find_dates(self, said: Iterable[Claim]) -> list[Mention]:
+        """Dates in a text that are what tells rows apart: the readings of February and of March."""
+        found = []
+        for claim in said:
+            if claim.kind != "date":
+                continue
+            names: dict[str, frozenset[str]] = {}
+            for kind, rows in self._dates.items():
+                fits = frozenset(name for name, known in rows if is_within(claim.date, known))
+                if fits and len(fits) < len(rows):
+                    names[kind] = fits
+            if names:
+                found.append(Mention(claim.start, claim.end, names))
         return found
 
     def _longest(self, tokens: list[tuple[str, int, int]], at: int) -> tuple[int, dict[str, frozenset[str]]] | None:
@@ -103,6 +127,23 @@ class Names:
                 kinds = self._kinds.get(name) or self._parts[name]
                 return at + len(words) - 1, {kind: frozenset(same) for kind, same in kinds.items()}
         return None
+
+
+def _dated_rows(facts: Sequence[Fact]) -> dict[str, list[tuple[str, tuple[int | None, int | None, int | None]]]]:
+    """By field: the dates that the rows of a list have there, where they differ."""
+    found: dict[str, dict[str, tuple[int | None, int | None, int | None]]] = defaultdict(dict)
+    text = {id(fact.place): fact.text for fact in facts if fact.text}
+    for fact in facts:
+        name = fact.place.name.lower()
+        if any(fact.date) and not fact.prose and not fact.echo and not fact.asked and name in fact.place.row.names:
+            written = plain_name(text.get(id(fact.place), ""))
+            if written in fact.place.row.names[name]:
+                found[name][written] = fact.date
+    return {kind: list(rows.items()) for kind, rows in found.items() if len(rows) > 1}
+
+
+def is_within(said: tuple[int | None, ...], known: tuple[int | None, ...]) -> bool:
+    return all(part in (None, have) for part, have in zip(said, known, strict=True))
 
 
 def _plain(word: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from interlock.values import Json
 
@@ -13,6 +13,7 @@ _KEYS = re.compile(r"^(?:id|name|title|label|code|key|slug|ref|reference|number|
 _KEY_ENDS = re.compile(r"^(?P<kind>.+?)_(?:id|name|title|label|code|no|nr|number|ref|key|sku)$")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _LONGEST_NAME = 80
+_MOST_WORDS = 8
 _MOST_ROWS = 500
 """In a longer list no other field is taken for a name than those that are called so."""
 
@@ -56,34 +57,36 @@ def kind_of_argument(name: str) -> str:
     return name.lower() if match is None else match["kind"]
 
 
-def names_of(value: Mapping[str, Json], where: str, telling: Sequence[str] = ()) -> dict[str, frozenset[str]]:
-    """What an object goes by, by kind: its own id and name, and those of what it belongs to."""
+def names_of(value: Mapping[str, Json], where: str, varying: Collection[str] | None = None) -> dict[str, frozenset[str]]:
+    """What an object goes by, by kind: its own id and name, those of what it belongs to, and what tells it apart.
+
+    `varying`: of an object in a list, the fields in which the objects of the list differ.
+    """
     found: dict[str, set[str]] = defaultdict(set)
     for key, item in value.items():
-        if not isinstance(item, str | int) or isinstance(item, bool) or (isinstance(item, int) and "id" not in key):
+        lower = _CAMEL.sub("_", str(key)).lower()
+        if not isinstance(item, str) and not (type(item) is int and "id" in lower):
             continue
-        plain, lower = plain_name(str(item)), _CAMEL.sub("_", str(key)).lower()
-        if not plain or len(plain) > _LONGEST_NAME:
+        plain = plain_name(str(item))
+        if not plain or len(plain) > _LONGEST_NAME or plain.count(" ") >= _MOST_WORDS:
             continue
-        ends = _KEY_ENDS.match(lower)
         if _KEYS.match(lower):
             found[where].add(plain)
-        elif ends is not None:
-            found[ends["kind"]].add(plain)
-        elif key in telling:
-            found[f"{where}.{lower}"].add(plain)
+        elif _KEY_ENDS.match(lower):
+            found[kind_of_argument(lower)].add(plain)
+        elif key in varying if varying is not None else str(item)[:1].isupper():
+            found[lower].add(plain)
     return {kind: frozenset(names) for kind, names in found.items()}
 
 
-def telling_fields(items: Sequence[Json]) -> tuple[str, ...]:
-    """The fields that tell the objects of a list apart: a text in each, and no two alike."""
+def varying_fields(items: Sequence[Json]) -> frozenset[str]:
+    """The fields with texts that tell the objects of a list apart: not all of them have the same."""
     rows = [item for item in items if isinstance(item, dict)]
     if not 2 <= len(rows) <= _MOST_ROWS:
-        return ()
-    keys = [key for key, value in rows[0].items() if isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME]
-    kept = []
-    for key in keys:
-        values = [row.get(key) for row in rows]
-        if all(isinstance(value, str) for value in values) and len(set(values)) == len(values):
-            kept.append(key)
-    return tuple(kept)
+        return frozenset()
+    seen: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        for key, value in row.items():
+            if isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME:
+                seen[key].add(value)
+    return frozenset(key for key, values in seen.items() if len(values) > 1)

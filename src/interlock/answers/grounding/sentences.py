@@ -52,6 +52,11 @@ class Sentences:
         """The number of the sentence that a place is in."""
         return max(0, bisect_right(self._starts, place) - 1)
 
+    def next_break(self, start: int, end: int) -> int:
+        """Where the first break behind a place is; the end if there is none before it."""
+        at = bisect_right(self._breaks, start - 1)
+        return min(end, self._breaks[at]) if at < len(self._breaks) else end
+
     def breaks(self, start: int, end: int) -> int:
         """How many breaks stand between two places."""
         return max(0, bisect_right(self._breaks, end - 1) - bisect_right(self._breaks, start - 1))

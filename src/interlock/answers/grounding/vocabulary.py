@@ -16,7 +16,7 @@ from interlock.answers.grounding.recognisers.citations import Citations
 from interlock.answers.grounding.recognisers.dates import Dates, DayLists, MonthNames, Periods, Weekdays
 from interlock.answers.grounding.recognisers.identifiers import Identifiers
 from interlock.answers.grounding.recognisers.markers import blank, without_markers
-from interlock.answers.grounding.recognisers.number_words import NumberWords
+from interlock.answers.grounding.recognisers.number_words import NumberWords, ordinal_words
 from interlock.answers.grounding.recognisers.numbers import Numbers, OddNumbers, OtherDigits
 from interlock.answers.grounding.recognisers.times import Times
 from interlock.answers.grounding.recognisers.unread import Unread
@@ -53,7 +53,7 @@ class Vocabulary:
             References(),
             Citations(tables["citations"]),
             DayLists(tables["dates"]),
-            Dates(tables["dates"]),
+            Dates(tables["dates"], ordinal_words(tables["numbers"])),
             Times(),
             Weekdays(tables["dates"]),
             MonthNames(tables["dates"]),

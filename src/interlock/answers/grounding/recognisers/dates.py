@@ -22,8 +22,15 @@ def _month_pattern(table: Mapping[str, Any]) -> str:
 class Dates:
     """A day, or a month of a year; `either` where day and month may have changed places."""
 
-    def __init__(self, table: Mapping[str, Any]) -> None:
+    def __init__(self, table: Mapping[str, Any], ordinals: Mapping[str, int]) -> None:
         month = _month_pattern(table)
+        self._ordinals = {"first": 1, **ordinals}
+        spoken = "|".join(sorted(self._ordinals, key=len, reverse=True))
+        self._spoken = re.compile(
+            rf"\b(?P<day>{spoken})\s+of\s+(?P<month>{month})(?:,?\s+(?P<year>{_YEAR}))?\b"
+            rf"|\b(?P<month2>{month})\s+(?:the\s+)?(?P<day2>{spoken})\b",
+            re.I,
+        )
         self._months: list[str] = table["months"]
         self._pattern = re.compile(
             rf"\b(?P<y1>{_YEAR})-(?P<m1>\d\d)(?:-(?P<d1>\d\d))?"
@@ -38,6 +45,11 @@ class Dates:
         )
 
     def find(self, text: str) -> Iterator[Claim]:
+        for match in self._spoken.finditer(text):
+            day = self._ordinals[(match["day"] or match["day2"]).lower()]
+            month = month_number(self._months, match["month"] or match["month2"])
+            year = int(match["year"]) if match["year"] else None
+            yield Claim("date", match[0], match.start(), match.end(), date=(year, month, day))
         for match in self._pattern.finditer(text):
             parts = {key[0]: value for key, value in match.groupdict().items() if value}
             month = month_number(self._months, parts["M"]) if "M" in parts else _number(parts, "m")

@@ -32,7 +32,7 @@ class NumberWords:
         self._large: dict[str, int] = table["large"]
         self._parts: dict[str, int] = table["parts"]
         self._multiples: dict[str, int] = table["multiples"]
-        self._ordinals: dict[str, int] = table["ordinals"]
+        self._ordinals = ordinal_words(table)
         self._units, self._numbers = units, numbers
         word = "|".join([*self._words, *self._large])
         unit = "|".join(map(re.escape, units.spoken)).replace(r"\ ", r"[\s-]")
@@ -42,7 +42,7 @@ class NumberWords:
             re.I,
         )
         self._pattern = re.compile(
-            rf"\b(?P<sign>minus\s|negative\s)?(?P<word>(?:an?\s)?(?:{word})(?:(?:[\s-]{{1,4}}(?:and\s{{1,4}})?)(?:{word}))*)"
+            rf"\b(?P<sign>minus\s|negative\s)?(?P<word>(?:an?\s)?(?:couple\sof|{word})(?:(?:[\s-]{{1,4}}(?:and\s{{1,4}})?)(?:{word}))*)"
             rf"(?:\spoint(?P<places>(?:\s(?:{'|'.join(self._words)})){{1,8}}))?\b(?:[\s-](?P<unit>{unit})\b)?",
             re.I,
         )
@@ -53,13 +53,13 @@ class NumberWords:
             re.I,
         )
         self._order = re.compile(
-            rf"\b(?:(?:the|your|his|her|its|our|their|my|a|an|this|that|every|for)\s(?P<n>{'|'.join(self._ordinals)}))\b(?![\s-](?:party|hand|class|person|time\b))",
+            rf"\b(?:(?:on|the|your|his|her|its|our|their|my|a|an|this|that|every|for)\s(?P<n>{'|'.join(self._ordinals)}))\b(?![\s-](?:party|hand|class|person|time\b))",
             re.I,
         )
 
     def find(self, text: str) -> Iterator[Claim]:
         written = text
-        for find in (self._find_halves, self._find_shares, self._find_numbers, self._find_order):
+        for find in (self._find_halves, self._find_shares, self._find_order, self._find_numbers):
             found = list(find(text))
             for claim in found:
                 context = self._numbers.context(written, claim.start)
@@ -105,7 +105,7 @@ class NumberWords:
 
     def _find_numbers(self, text: str) -> Iterator[Claim]:
         for match in self._pattern.finditer(text):
-            value = self.value(match["word"])
+            value = _LEAST if "couple" in match["word"].lower() else self.value(match["word"])
             if value is None:
                 yield Claim(UNREAD, match[0], match.start(), match.end())
                 continue
@@ -141,6 +141,14 @@ class NumberWords:
     def in_name(self, name: str) -> list[int]:
         """The numbers from two on that stand as words in a name: `seven_day_max`."""
         return [self._words[word] for word in _NAME_SPLIT.split(name.lower()) if self._words.get(word, 0) >= _LEAST]
+
+
+def ordinal_words(table: Mapping[str, Any]) -> dict[str, int]:
+    """Second, twenty-third: the words for places in an order, and for days of a month."""
+    plain: dict[str, int] = table["ordinals"]
+    tens = {word: n for word, n in table["words"].items() if n >= 2 * _TEN}
+    units = {"first": 1} | {word: n for word, n in plain.items() if n < _TEN}
+    return plain | {f"{ten}-{unit}": n + m for ten, n in tens.items() for unit, m in units.items()}
 
 
 def _year(numbers: list[int | None]) -> int | None:
