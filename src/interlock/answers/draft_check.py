@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from interlock.answers.agent import Agent
-from interlock.answers.grounding import Grounded, Source, ground_safely
+from interlock.answers.grounding import Grounded, Source, default_vocabulary, ground_safely
 from interlock.answers.grounding.meaning import meaning_of
 from interlock.answers.history import History
 from interlock.answers.relevance import is_irrelevant
+from interlock.answers.staleness import mark_stale
 from interlock.config import TextLimits
 from interlock.tools import Tool
 from interlock.tools.long_texts import leave_loop, size_of
@@ -39,7 +40,8 @@ async def check_draft(
     """Hold a draft against what it may rest on: the sources, and the user's own words, which prove nothing."""
 
     def check() -> CheckedDraft:
-        known = [*sources, *history.asked, Source("question", question, echo=True)]
+        fresh = mark_stale(sources, history.calls, (agent.vocabulary or default_vocabulary()).words)
+        known = [*fresh, *history.asked, Source("question", question, echo=True)]
         grounded = ground_safely(draft, known, agent.vocabulary, limits, meanings)
         # A draft that was not read as a whole is sent back for that alone.
         irrelevant = not grounded.unchecked and is_irrelevant(draft, question, grounded, history)

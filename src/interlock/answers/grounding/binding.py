@@ -28,8 +28,8 @@ _PAST_A_BREAK = 0.45
 class Bound(Value, frozen=True):
     """What one claim is said to be of."""
 
-    names: dict[str, frozenset[str]]
-    """By kind of name: the things of that kind that it can be about."""
+    topics: tuple[dict[str, frozenset[str]], ...]
+    """The things that it is said of: of each, by kind of name, what it goes by."""
     words: tuple[tuple[Meanings, float], ...]
     """What the words around it stand for, and how near each is."""
     noun: Meanings
@@ -51,13 +51,14 @@ class Bound(Value, frozen=True):
 
     def fit(self, row: Row) -> int:
         """1: the row is of what is named; 0: nothing is named that it could be of; -1: it is of something else."""
-        conflict = False
-        for kind, wanted in self.names.items():
-            have = row.named(kind)
-            if have & wanted:
-                return 1
-            conflict = conflict or bool(have)
-        return -1 if conflict else 0
+        found = 0
+        for topic in self.topics:
+            have = [(row.named(kind), wanted) for kind, wanted in topic.items()]
+            if any(names & wanted for names, wanted in have):
+                found = 1
+            elif any(names for names, _wanted in have):
+                return -1
+        return found
 
 
 class Binder:
@@ -82,7 +83,7 @@ class Binder:
         claim = self._claims[number]
         words = self._words_around(number)
         noun, noun_text = self._noun(claim)
-        return Bound(self._names(claim), words, noun, noun_text)
+        return Bound(self._topics(claim), words, noun, noun_text)
 
     def _noun(self, claim: Claim) -> tuple[Meanings, str]:
         at = bisect_left(self._places, claim.end)
@@ -130,19 +131,21 @@ class Binder:
             if meanings:
                 yield meanings, near / (1 + steps) * _PAST_A_BREAK**breaks
 
-    def _names(self, claim: Claim) -> dict[str, frozenset[str]]:
+    def _topics(self, claim: Claim) -> tuple[dict[str, frozenset[str]], ...]:
         number = self._sentences.at(claim.start)
-        here = self._by_sentence.get(number, [])
-        by_kind: dict[str, list[Mention]] = defaultdict(list)
-        for mention in here or self._carried(number):
-            if mention.soft and (not here or self._is_apart(mention, claim)):
-                continue
-            for kind in mention.names:
-                by_kind[kind].append(mention)
-        if not here:
-            return {kind: _all_names(mentions, kind) for kind, mentions in by_kind.items()}
-        # A row of a table or a line of a list that names nothing of a kind is of what the lines around it are of.
-        return {kind: self._choose(claim, mentions, kind) for kind, mentions in by_kind.items()}
+        here = [
+            mention
+            for mention in self._by_sentence.get(number, ())
+            if not mention.soft or not self._is_apart(mention, claim)
+        ]
+        hard = any(not mention.soft for mention in here)
+        before = [] if hard else [mention for mention in self._carried(number) if not mention.soft]
+        found = []
+        for group in _by_topic([*here, *before]):
+            kinds = {kind for mention in group for kind in mention.names}
+            chosen = group if group[0] in before else self._choose(claim, group)
+            found.append({kind: names for kind in kinds if (names := _all_names(chosen, kind))})
+        return tuple(found)
 
     def _is_apart(self, mention: Mention, claim: Claim) -> bool:
         first, last = min(mention.end, claim.end), max(mention.start, claim.start)
@@ -154,32 +157,31 @@ class Binder:
             number -= 1
             if self._sentences.all[number].paragraph < block - 1:
                 break
-            found = self._by_sentence.get(number)
+            found = [mention for mention in self._by_sentence.get(number, ()) if not mention.soft]
             if found:
                 return found
         return []
 
-    def _choose(self, claim: Claim, mentions: Sequence[Mention], kind: str) -> frozenset[str]:
+    def _choose(self, claim: Claim, mentions: Sequence[Mention]) -> Sequence[Mention]:
         """Of the things of one kind that the sentence names, the one that the claim is of; several if none stands out."""
-        if len({mention.names[kind] for mention in mentions}) == 1:
-            return mentions[0].names[kind]
-        in_order = self._in_order(claim, mentions, kind)
+        if len({_key(mention) for mention in mentions}) == 1:
+            return mentions[:1]
+        in_order = self._in_order(claim, mentions)
         if in_order is not None:
-            return in_order
+            return [in_order]
         before = [mention for mention in mentions if mention.end <= claim.start]
         after = [mention for mention in mentions if mention.start >= claim.end]
         last, first = (before[-1] if before else None), (after[0] if after else None)
         if last is None or first is None:
-            one = last or first
-            assert one is not None
-            return _all_names(mentions, kind) if one.compared else one.names[kind]
+            one = last or first or mentions[0]
+            return mentions if one.compared else [one]
         if last.compared or first.compared:
-            return _all_names([last, first, *(m for m in mentions if not m.compared)], kind)
+            return [last, first, *(mention for mention in mentions if not mention.compared)]
         behind = self._sentences.breaks(claim.end, first.start)
         ahead = self._sentences.breaks(last.end, claim.start)
-        return (first if behind < ahead else last).names[kind]
+        return [first if behind < ahead else last]
 
-    def _in_order(self, claim: Claim, mentions: Sequence[Mention], kind: str) -> frozenset[str] | None:
+    def _in_order(self, claim: Claim, mentions: Sequence[Mention]) -> Mention | None:
         """X and Y have 5 and 7: as many figures as names, all of them behind those; the first is of the first."""
         sentence = self._sentences.all[self._sentences.at(claim.start)]
         figures = [
@@ -187,14 +189,34 @@ class Binder:
             for one in self._claims
             if sentence.start <= one.start < sentence.end and one.kind == claim.kind and one.units == claim.units
         ]
-        distinct = list({mention.names[kind]: mention for mention in mentions}.values())
+        distinct = list({_key(mention): mention for mention in mentions}.values())
         if len(figures) != len(distinct) or claim not in figures:
             return None
         if all(mention.end <= figures[0].start for mention in distinct) or all(
             mention.start >= figures[-1].end for mention in distinct
         ):
-            return distinct[figures.index(claim)].names[kind]
+            return distinct[figures.index(claim)]
         return None
+
+
+def _key(mention: Mention) -> frozenset[tuple[str, frozenset[str]]]:
+    return frozenset(mention.names.items())
+
+
+def _by_topic(mentions: Sequence[Mention]) -> list[list[Mention]]:
+    """Mentions of things of one kind together; what goes by names of two kinds joins them."""
+    groups: list[tuple[set[str], list[Mention]]] = []
+    for mention in mentions:
+        kinds, mine = set(mention.names), [mention]
+        apart = []
+        for group in groups:
+            if group[0] & kinds:
+                kinds |= group[0]
+                mine = [*group[1], *mine]
+            else:
+                apart.append(group)
+        groups = [*apart, (kinds, mine)]
+    return [sorted(group, key=lambda mention: mention.start) for _kinds, group in groups]
 
 
 def _all_names(mentions: Sequence[Mention], kind: str) -> frozenset[str]:

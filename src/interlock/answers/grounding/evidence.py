@@ -46,6 +46,8 @@ class Source(Value, frozen=True):
     """False where the text is somebody else's: what it says may be repeated as theirs."""
     stale: tuple[str, ...] = ()
     """Fields that a later change of the turn has made untrue; `*`: all of them."""
+    stale_names: tuple[str, ...] = ()
+    """Of which things, by their plain names; of all if there are none."""
 
 
 class ValuePath:
@@ -229,7 +231,7 @@ class _Reader:
         if self._is_new(id(place.row), place.name, *details, *what):
             own, words = self._words(place)
             source = self._source
-            stale = bool(source.stale) and ("*" in source.stale or place.name in source.stale)
+            stale = bool(source.stale) and self._is_stale(place)
             yield Fact(
                 source.id,
                 place,
@@ -241,6 +243,13 @@ class _Reader:
                 stale=stale,
                 **details,
             )
+
+    def _is_stale(self, place: ValuePath) -> bool:
+        source = self._source
+        if "*" in source.stale:
+            return True
+        names = {name for row in place.row.chain() for same in row.names.values() for name in same}
+        return place.name in source.stale and (not source.stale_names or bool(names & set(source.stale_names)))
 
     def _words(self, place: ValuePath) -> tuple[Meanings, Meanings]:
         """What the field's own name says, and what the names around it and its tool say beside that."""

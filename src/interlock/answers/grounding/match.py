@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -18,6 +19,7 @@ from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
 from interlock.answers.grounding.normal_text import normalise
 from interlock.answers.grounding.sentences import Sentences
+from interlock.answers.grounding.states import States
 from interlock.answers.grounding.vocabulary import Vocabulary, default_vocabulary
 from interlock.config import TextLimits
 from interlock.values import Value
@@ -33,6 +35,15 @@ _TELLING_DIGITS = 3
 """A figure of so many digits is not in a result by chance."""
 _OF_A_THING = ("number", "date", "time", "ordinal", "ratio")
 _RANKS = ("exact", "rounded", "counted", "derived", "echo")
+
+
+# What was: "from 800 to", "it was 800", "instead of 800"; "to 1,500", "now 1,500" are what is.
+_PAST_BEFORE = re.compile(
+    r"\b(?:from|was|were|had|previously|before|instead of|rather than|not|originally|earlier|formerly|used to be|old|until now|"
+    r"prior|former|above|below|over|under|than|read|showed)\b(?:\s+(?:the|a|an|at|of|been|only|about|still|your|its|being|standing|limit|balance|rate|in))*\W*$",
+    re.I,
+)
+_PAST_AFTER = re.compile(r"\W*(?:\w+\W+){0,2}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])", re.I)
 
 
 class Support(Value, frozen=True):
@@ -145,6 +156,7 @@ class _Tracer:
         self._mentions = sorted(named, key=lambda mention: mention.start)
         self._binder = Binder(self._sentences, said, self._mentions, words.words)
         self._cues = Cues(words.derivations, self._sentences)
+        self._old = [fact for fact in evidence.facts if fact.stale and fact.number is not None]
         self._rows: dict[tuple[str, int], list[Fact]] = defaultdict(list)
         self._texts: dict[int, set[str]] = defaultdict(set)
         for fact in evidence.facts:
@@ -161,7 +173,14 @@ class _Tracer:
             found[place] = Support(claim.text, claim.kind, claim.start, claim.end, "answer", path, "derived")
         if any(item.how == "unsupported" for item in found):
             self._derive(found)
-        return found
+        return sorted([*found, *self._mismatches()], key=lambda support: support.start)
+
+    def _mismatches(self) -> list[Support]:
+        states = States(self._facts, self._words.states, self._words.words)
+        return [
+            Support(one.text, "statement", one.start, one.end, why=one.why)
+            for one in states.find(self._sentences, self._mentions)
+        ]
 
     def _derive(self, found: list[Support]) -> None:
         """What follows from other values; a figure that does may be what the next one follows from."""
@@ -255,9 +274,18 @@ class _Tracer:
             # What was tried may be named where it is spoken of; what was looked for, as what was looked for.
             spoken = bool(fact.words & bound.spoken) and not fact.prose
             return spoken if claim.number is not None else self._cues.said("scope", claim) or spoken
-        if fact.stale and not self._cues.said("past", claim):
+        if fact.stale != self._is_past(claim) and (fact.stale or self._has_old(fact)):
             return False
         return fact.trusted or fact.echo or self._cues.said("attribution", claim)
+
+    def _is_past(self, claim: Claim) -> bool:
+        """Whether the words beside a claim say that it was so: from $800, was 12, 7 before."""
+        before, after = self._text[max(0, claim.start - 34) : claim.start], self._text[claim.end : claim.end + 26]
+        return _PAST_BEFORE.search(before) is not None or _PAST_AFTER.match(after) is not None
+
+    def _has_old(self, fact: Fact) -> bool:
+        """Whether the results hold an older value of the same field."""
+        return any(other.stale and other.own & fact.own for other in self._old)
 
     def _is_spoken_of(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
         """Whether the words around a claim let it be this field."""

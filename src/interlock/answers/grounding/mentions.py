@@ -117,7 +117,7 @@ class Names:
                 if fits and len(fits) < len(rows):
                     names[kind] = fits
             if names:
-                found.append(Mention(claim.start, claim.end, names))
+                found.append(Mention(claim.start, claim.end, names, soft=True))
         return found
 
     def _longest(self, tokens: list[tuple[str, int, int]], at: int) -> tuple[int, dict[str, frozenset[str]]] | None:

@@ -52,6 +52,25 @@ class Sentences:
         """The number of the sentence that a place is in."""
         return max(0, bisect_right(self._starts, place) - 1)
 
+    def parts(self) -> list[tuple[int, int]]:
+        """The parts of all sentences, between the breaks."""
+        found = []
+        for sentence in self.all:
+            at = sentence.start
+            first = bisect_right(self._breaks, sentence.start - 1)
+            for place in self._breaks[first:]:
+                if place >= sentence.end:
+                    break
+                found.append((at, place))
+                at = place
+            found.append((at, sentence.end))
+        return [(start, end) for start, end in found if end - start > 2]
+
+    def around(self, place: int) -> str:
+        """The sentence that a place is in."""
+        one = self.all[self.at(place)]
+        return self.text[one.start : one.end]
+
     def next_break(self, start: int, end: int) -> int:
         """Where the first break behind a place is; the end if there is none before it."""
         at = bisect_right(self._breaks, start - 1)

@@ -20,12 +20,13 @@ from interlock.answers.grounding.recognisers.number_words import NumberWords, or
 from interlock.answers.grounding.recognisers.numbers import Numbers, OddNumbers, OtherDigits
 from interlock.answers.grounding.recognisers.times import Times
 from interlock.answers.grounding.recognisers.unread import Unread
+from interlock.answers.grounding.state_words import StateTable
 from interlock.answers.grounding.units import UnitTable
 from interlock.answers.grounding.words import WordTable
 from interlock.config import parse_toml
 from interlock.errors import ConfigError
 
-_TABLES = ("units", "numbers", "dates", "citations", "unread", "words", "derivations")
+_TABLES = ("units", "numbers", "dates", "citations", "unread", "words", "derivations", "states")
 
 
 class Vocabulary:
@@ -36,6 +37,7 @@ class Vocabulary:
         self.units = UnitTable(tables["units"])
         self.words = WordTable(tables["words"])
         self.measures = Measures(tables["units"])
+        self.states = StateTable(tables["states"])
         self.derivations: dict[str, list[str]] = tables["derivations"]
         """The words that say how a figure was made from others: total, left, on average."""
         self.field_magnitudes: dict[str, int] = tables["numbers"]["field_magnitudes"]

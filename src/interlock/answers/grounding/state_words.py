@@ -1,0 +1,28 @@
+"""The words that deny a state, leave it open, or name it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+
+class StateTable:
+    """Words for states, those that deny, and those that say something of several things at once."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self.opposites: dict[str, frozenset[str]] = {}
+        for one, other in table["opposites"]:
+            self.opposites[one] = self.opposites.get(one, frozenset()) | {other}
+            self.opposites[other] = self.opposites.get(other, frozenset()) | {one}
+        self._denies = re.compile(rf"(?:\b(?:{'|'.join(table['denials'])})\b|n't\b)", re.I)
+        self._open = re.compile(rf"\b(?:{'|'.join(table['open'])})\b|\?", re.I)
+        self.kinds = frozenset(table["kinds"])
+
+    def denied(self, text: str) -> bool:
+        """Whether a part of a sentence denies what it says; twice is not at all."""
+        return len(self._denies.findall(text)) % 2 == 1
+
+    def is_open(self, text: str) -> bool:
+        """Whether it claims nothing: a question, a condition, a wish."""
+        return self._open.search(text) is not None

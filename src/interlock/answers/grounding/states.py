@@ -1,0 +1,108 @@
+"""Whether what is said of each other belongs together: a thing and its state, two names of one row.
+
+"O-5530 is on hold" has no figure in it. Both names stand in the results, and are wrong together if there are rows with
+both kinds of name and none that has these two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.rows import Row
+from interlock.answers.grounding.sentences import Sentences
+from interlock.answers.grounding.state_words import StateTable
+from interlock.answers.grounding.words import WordTable, words_in
+from interlock.values import Value
+
+_MOST_ROWS = 2_000
+_MOST_PAIRS = 400
+
+
+class Mismatch(Value, frozen=True):
+    """Words of an answer that the results do not bear out together."""
+
+    start: int
+    end: int
+    text: str
+    why: str
+
+
+class States:
+    """Looks through the parts of an answer's sentences."""
+
+    def __init__(self, facts: Sequence[Fact], table: StateTable, words: WordTable) -> None:
+        self._table, self._words = table, words
+        rows: dict[int, Row] = {}
+        self._truths: list[Fact] = []
+        for fact in facts:
+            if fact.echo or fact.asked or fact.stale:
+                continue
+            rows.setdefault(id(fact.place.row), fact.place.row)
+            if fact.truth is not None and fact.trusted:
+                self._truths.append(fact)
+        self._rows = list(rows.values())[:_MOST_ROWS]
+
+    def find(self, sentences: Sentences, mentions: Sequence[Mention]) -> Iterator[Mismatch]:
+        """What does not belong together."""
+        parts = sentences.parts()
+        for start, end in parts[:_MOST_PAIRS]:
+            text = sentences.text[start:end]
+            here = [mention for mention in mentions if start <= mention.start and mention.end <= end]
+            if self._table.is_open(sentences.around(start)):
+                continue
+            yield from self._pairs(text, start, here)
+            yield from self._opposed(text, start, here)
+
+    def _pairs(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
+        denied = self._table.denied(text)
+        for n, one in enumerate(here):
+            for other in here[n + 1 :]:
+                if one.compared or other.compared or set(one.names) & set(other.names):
+                    continue
+                together = self._together(one, other)
+                if together is None:
+                    continue
+                if together == denied and (not denied or self._is_state(one) or self._is_state(other)):
+                    why = "the results say so of it" if denied else "the results do not say this of it"
+                    yield Mismatch(one.start, other.end, text.strip()[:80], why)
+
+    def _is_state(self, mention: Mention) -> bool:
+        return mention.soft and bool(set(mention.names) & self._table.kinds)
+
+    def _together(self, one: Mention, other: Mention) -> bool | None:
+        """Whether a row has both names; None where no row has names of both kinds."""
+        comparable = False
+        for row in self._rows:
+            first, second = _match(row, one), _match(row, other)
+            if first is None or second is None:
+                continue
+            if first and second:
+                return True
+            comparable = comparable or first or second
+        return False if comparable else None
+
+    def _opposed(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
+        """A truth that is said the other way round: "online payments are on" where the field says false."""
+        denied = self._table.denied(text)
+        spoken = {one for word, _place in words_in(text) for one in self._words.meanings(word)}
+        hard = [mention for mention in here if not mention.soft]
+        for fact in self._truths:
+            mine = frozenset(one for one in self._words.in_name(fact.place.name) if not one.startswith("="))
+            if not mine or not mine <= spoken or any(_match(fact.place.row, mention) is False for mention in hard):
+                continue
+            others = [f.truth for f in self._truths if f.place.name == fact.place.name and f.place.row is not fact.place.row]
+            if others and not hard:
+                continue  # of several rows nobody says which
+            if (fact.truth is True) == denied:
+                yield Mismatch(start, start + len(text), text.strip()[:80], f"{fact.place.name} is {fact.truth}".lower())
+                return
+
+
+def _match(row: Row, mention: Mention) -> bool | None:
+    """Whether a row has the name; None if it has none of that kind."""
+    have = [(row.named(kind), names) for kind, names in mention.names.items()]
+    if any(mine & names for mine, names in have):
+        return True
+    return False if any(mine for mine, _names in have) else None

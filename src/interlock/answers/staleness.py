@@ -1,0 +1,84 @@
+"""What a change in the turn has made untrue: values that were read before it, of the same thing and the same field.
+
+A read whose keys a later change has written proves nothing about now. Where keys are not known, the ids in the
+arguments say which thing a change was made to, and the fields of its result which of the values read before are old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from interlock.answers.grounding import Source
+from interlock.answers.grounding.rows import plain_name
+from interlock.answers.grounding.words import WordTable
+from interlock.answers.requirements import CallSeen
+from interlock.values import Json, Status
+
+_NO_FIELD = frozenset({"amount", "date", "tim", "not", "messag", "reason", "typ", "nam", "description", "=price", "=date"})
+"""Names that many fields have: that a change returns one says nothing about what was read before."""
+_MOST_FIELDS = 200
+
+
+def mark_stale(sources: Sequence[Source], calls: Sequence[CallSeen], words: WordTable) -> tuple[Source, ...]:
+    """The sources, each with the fields that a later change has made untrue, and of which things."""
+    changes = [call for call in calls if call.changes and call.status is Status.OK]
+    if not changes:
+        return tuple(sources)
+    by_record = {source.id: source for source in sources}
+    marked = []
+    for source in sources:
+        own = next((call for call in calls if f"record {call.record}" == source.id), None)
+        for change in changes:
+            if own is not None and not own.changes and own.record < change.record:
+                source = _mark(source, change, by_record.get(f"record {change.record}"), words)
+        again = own is not None and any(
+            call.tool == own.tool and call.arguments == own.arguments and call.record > change.record > own.record
+            for change in changes
+            for call in calls
+            if call.status is Status.OK
+        )
+        # Read again after the change: the second one says how it is now.
+        marked.append(replace(source, stale=("*",), stale_names=()) if again else source)
+    return tuple(marked)
+
+
+def _mark(source: Source, change: CallSeen, made: Source | None, words: WordTable) -> Source:
+    ids = frozenset(_ids(change.arguments))
+    if not ids:
+        return source
+    value = made.value if made is not None else change.arguments
+    changed = [words.in_name(name) - _NO_FIELD for name in {*_fields(change.arguments), *_fields(value)}]
+    stale = tuple(
+        name
+        for name in dict.fromkeys(_fields(source.value))
+        if any(words.in_name(name) & other for other in changed if other) and not name.endswith(("_id", "name"))
+    )
+    if not stale:
+        return source
+    return replace(source, stale=(*source.stale, *stale), stale_names=(*source.stale_names, *ids))
+
+
+def _ids(arguments: Json) -> Iterator[str]:
+    """The texts among the arguments: they name what is changed."""
+    if isinstance(arguments, dict):
+        for value in arguments.values():
+            if isinstance(value, str) and 0 < len(value) <= 80:
+                yield plain_name(value)
+
+
+def _fields(value: Json) -> Iterator[str]:
+    """The names of the fields in a result that have a value of their own."""
+    waiting, left = [value], _MOST_FIELDS
+    while waiting and left:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            for name, inner in one.items():
+                if isinstance(inner, dict | list):
+                    waiting.append(inner)
+                else:
+                    left -= 1
+                    yield str(name)
+        elif isinstance(one, list):
+            waiting += one[:50]
