@@ -16,7 +16,7 @@ from interlock.answers.grounding.words import WordTable
 from interlock.answers.requirements import CallSeen
 from interlock.values import Json, Status
 
-_NO_FIELD = frozenset({"amount", "date", "tim", "not", "messag", "reason", "typ", "nam", "description", "=price", "=date"})
+_NO_FIELD = frozenset({"amount", "date", "tim", "not", "messag", "reason", "typ", "nam", "description", "last", "next", "new", "old", "at", "bin"})
 """Names that many fields have: that a change returns one says nothing about what was read before."""
 _MOST_FIELDS = 200
 
@@ -49,15 +49,19 @@ def _mark(source: Source, change: CallSeen, made: Source | None, words: WordTabl
     if not ids:
         return source
     value = made.value if made is not None else change.arguments
-    changed = [words.in_name(name) - _NO_FIELD for name in {*_fields(change.arguments), *_fields(value)}]
+    changed = [_stems(name, words) for name in {*_fields(change.arguments), *_fields(value)}]
     stale = tuple(
         name
         for name in dict.fromkeys(_fields(source.value))
-        if any(words.in_name(name) & other for other in changed if other) and not name.endswith(("_id", "name"))
+        if any(_stems(name, words) & other for other in changed) and not name.endswith(("_id", "name"))
     )
     if not stale:
         return source
     return replace(source, stale=(*source.stale, *stale), stale_names=(*source.stale_names, *ids))
+
+
+def _stems(name: str, words: WordTable) -> frozenset[str]:
+    return frozenset(word for word in words.in_name(name) if not word.startswith("=")) - _NO_FIELD
 
 
 def _ids(arguments: Json) -> Iterator[str]:

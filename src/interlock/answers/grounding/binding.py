@@ -14,9 +14,11 @@ from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.words import Meanings, WordTable, words_in
 from interlock.values import Value
 
+_A_BREAK = 3
 _REACH = 14
 """So many words before and behind a figure can say what it is."""
-_SAME_GROUP = 0.7
+_SAME_GROUP = 0.6
+_DESCRIBED = 0.5
 _FOLLOWING = 1.4
 """A word right behind a figure says more about it than one before: "12 trees on 3 plots"."""
 
@@ -37,12 +39,20 @@ class Bound(Value, frozen=True):
     noun_text: str = ""
 
     def affinity(self, meanings: Meanings) -> float:
-        """How much the words around it speak of a field: each word counts once, one of the same group for less."""
+        """How much the words around it speak of something: each word counts once, one of the same group for less."""
         total = 0.0
         for word, near in self.words:
-            if word & meanings:
-                total += near if any(not one.startswith("=") for one in word & meanings) else near * _SAME_GROUP
+            shared = word & meanings
+            if shared:
+                total += near if any(not one.startswith("=") for one in shared) else near * _SAME_GROUP
         return total
+
+    def speaks_of(self, fact: Fact, without: Fact | None = None) -> float:
+        """How much the words around it speak of a field: by its name, and for half as much by its description."""
+        own, described = fact.own, fact.described
+        if without is not None:
+            own, described = own - without.own - without.described, described - without.own - without.described
+        return self.affinity(own) + _DESCRIBED * self.affinity(described - own)
 
     @property
     def spoken(self) -> Meanings:
@@ -172,14 +182,24 @@ class Binder:
         before = [mention for mention in mentions if mention.end <= claim.start]
         after = [mention for mention in mentions if mention.start >= claim.end]
         last, first = (before[-1] if before else None), (after[0] if after else None)
+        if last is not None and self._is_in_brackets_of(last, claim):
+            return [last]
         if last is None or first is None:
             one = last or first or mentions[0]
             return mentions if one.compared else [one]
         if last.compared or first.compared:
             return [last, first, *(mention for mention in mentions if not mention.compared)]
-        behind = self._sentences.breaks(claim.end, first.start)
-        ahead = self._sentences.breaks(last.end, claim.start)
+        behind, ahead = self._apart(claim.end, first.start), self._apart(last.end, claim.start)
         return [first if behind < ahead else last]
+
+    def _apart(self, start: int, end: int) -> int:
+        """How far two places are apart: words between them, and breaks, which count for several."""
+        return self._sentences.text[start:end].count(" ") + _A_BREAK * self._sentences.breaks(start, end)
+
+    def _is_in_brackets_of(self, mention: Mention, claim: Claim) -> bool:
+        """Green Basket ($64.20, $58.75 and $49.90): all three are of what stands before the bracket."""
+        between = self._sentences.text[mention.end : claim.start]
+        return between.lstrip()[:1] == "(" and ")" not in between
 
     def _in_order(self, claim: Claim, mentions: Sequence[Mention]) -> Mention | None:
         """X and Y have 5 and 7: as many figures as names, all of them behind those; the first is of the first."""

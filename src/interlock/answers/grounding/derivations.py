@@ -137,6 +137,7 @@ class Derivations:
     def _groups(self, claim: Claim) -> Iterator[tuple[str, list[Term], bool]]:
         """Columns, and the parts of them whose rows have a value in common that the sentence speaks of."""
         sentence = frozenset(self._words.words.in_name(self._cues.sentence(claim)))
+        telling = _digits(claim) >= _TELLING
         for column, terms in list(self._columns.items()):
             if not 2 <= len(terms) <= _MOST_ROWS:
                 continue
@@ -149,11 +150,11 @@ class Derivations:
                         groups[(text.place.name, value)].append(term)
             for (name, value), some in list(groups.items())[:_MOST_GROUPS]:
                 words = self._words.words.in_name(value)
-                if len(some) < len(terms) and words and words & sentence:
+                if len(some) < len(terms) and (telling or (words and words & sentence)):
                     yield f"{column} where {name} is {value}", some, True
 
     def _sums(self, claim: Claim) -> Iterator[_Made]:
-        cued = self._cues.said("sum", claim) or len(str(abs(claim.number or 0)).replace(".", "").strip("0")) >= _TELLING
+        cued = self._cues.said("sum", claim) or _digits(claim) >= _TELLING
         for what, some, named in self._groups(claim):
             if (cued or named) and len(some) > 1:
                 total = sum((term.number for term in some), Decimal(0))
@@ -261,6 +262,10 @@ class Derivations:
                 above = [term for term in terms if (term.number > limit.number) == bool(match["above"])]
                 if any(count.number == len(above) for count in counts if claim in (count, limit)):
                     yield _Made(Decimal(len(above)) if claim is not limit else limit.number, claim.units, column, above)
+
+
+def _digits(claim: Claim) -> int:
+    return len(str(abs(claim.number or 0).normalize()).replace(".", "").strip("0").partition("E")[0])
 
 
 def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> _Made:

@@ -46,6 +46,9 @@ _PAST_BEFORE = re.compile(
 _PAST_AFTER = re.compile(r"\W*(?:\w+\W+){0,2}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])", re.I)
 
 
+_SOME_OF = re.compile(r"\b(?:the|other|first|last|those|these|all|both|remaining|next|latest|of|between)\s+$", re.I)
+
+
 class Support(Value, frozen=True):
     """One claim, and what stands behind it."""
 
@@ -156,6 +159,10 @@ class _Tracer:
         self._mentions = sorted(named, key=lambda mention: mention.start)
         self._binder = Binder(self._sentences, said, self._mentions, words.words)
         self._cues = Cues(words.derivations, self._sentences)
+        counts = [fact.number for fact in evidence.facts if fact.counted and fact.number is not None]
+        named = {name for mention in self._mentions for name in mention.names.items()}
+        self._most = max([*counts, len({fact.source for fact in evidence.facts}), len(named)])
+        self._asked_words = words.words.in_name(" ".join(fact.text for fact in evidence.facts if fact.echo and fact.text))
         self._old = [fact for fact in evidence.facts if fact.stale and fact.number is not None]
         self._rows: dict[tuple[str, int], list[Fact]] = defaultdict(list)
         self._texts: dict[int, set[str]] = defaultdict(set)
@@ -203,10 +210,12 @@ class _Tracer:
     def _trace(self, number: int, claim: Claim) -> Support:
         if self._is_named(claim):
             return Support(claim.text, claim.kind, claim.start, claim.end, "name", "", "exact")
+        if self._is_some_of_them(claim):
+            return Support(claim.text, claim.kind, claim.start, claim.end, "results", "", "counted")
         bound = self._binder.bind(number)
         known = [(fact, how) for fact, how in self._candidates(claim) if self._may_be_used(fact, claim, bound)]
         free = claim.kind not in _OF_A_THING
-        fitting = [(fact, how, 1 if free else bound.fit(fact.place.row)) for fact, how in known]
+        fitting = [(fact, how, 1 if free or fact.counted else bound.fit(fact.place.row)) for fact, how in known]
         kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
         if known and not kept:
             return Support(claim.text, claim.kind, claim.start, claim.end, why="it is of something else")
@@ -232,6 +241,12 @@ class _Tracer:
             mention.start <= claim.start and claim.end <= mention.end and (mention.end - mention.start) > len(claim.text)
             for mention in self._mentions
         )
+
+    def _is_some_of_them(self, claim: Claim) -> bool:
+        """The other two, the first three, all four: no more than there are."""
+        if claim.kind != "number" or claim.units or claim.number is None or not 2 <= claim.number <= self._most:
+            return False
+        return _SOME_OF.search(self._text[max(0, claim.start - 20) : claim.start]) is not None
 
     def _candidates(self, claim: Claim) -> list[tuple[Fact, str]]:
         match claim.kind:
@@ -291,7 +306,7 @@ class _Tracer:
         """Whether the words around a claim let it be this field."""
         if fact.place.name == "$" or claim.kind not in ("number", "date", "time", "ordinal"):
             return True
-        mine = bound.affinity(fact.own)
+        mine = bound.speaks_of(fact)
         if fact.counted:
             return self._counts(fact, claim, bound)
         if fact.asked:
@@ -304,7 +319,7 @@ class _Tracer:
             if other.place.name != fact.place.name and not other.label and _same_kind(claim, fact, other)
         ]
         if others and not fact.prose and not (claim.text in self._texts[id(fact.place.row)] and _is_telling(claim)):
-            spoken = max((bound.affinity(other.own - fact.own) for other in others), default=0.0)
+            spoken = max((bound.speaks_of(other, without=fact) for other in others), default=0.0)
             if spoken > _WEAK and mine < spoken * _AS_MUCH:
                 return False
         if mine > _WEAK or claim.kind != "number" or claim.units & fact.units or fact.prose:
@@ -315,12 +330,13 @@ class _Tracer:
         """Whether a number of rows is what is counted: by what they are called, or by what they have in common."""
         if claim.units:
             return False
-        place = fact.place.path
-        value = place.rpartition("[")[2].partition("=")
+        value = fact.place.path.rpartition("[")[2].partition("=")
         shared = self._words.words.in_name(f"{value[0]} {value[2].partition(']')[0]}") if value[1] else frozenset()
         if shared:
-            return bool(shared & bound.spoken)
-        return bool(bound.noun & fact.words) or bool(bound.spoken & fact.own) or self._cues.said("generic", claim)
+            sentence = self._words.words.in_name(self._cues.sentence(claim))
+            return bool(shared & sentence)
+        known = fact.words | self._asked_words
+        return not bound.noun or bool(bound.noun & known) or bool(bound.spoken & fact.own) or self._cues.said("generic", claim)
 
     def _contradicts(self, claim: Claim, bound: Bound) -> bool:
         """Whether the words around a figure of the user speak of a field of the results, which has another value."""
@@ -342,7 +358,9 @@ def _same_kind(claim: Claim, one: Fact, other: Fact) -> bool:
     if other.number is None or other.counted:
         return False
     units = other.units | other.money
-    return bool(units & claim.units) or not units or (not claim.units and bool(one.units))
+    if claim.units & (one.units | one.money):
+        return bool(units & claim.units)
+    return not units or (not claim.units and bool(one.units))
 
 
 def _is_telling(claim: Claim) -> bool:

@@ -17,11 +17,16 @@ class StateTable:
             self.opposites[other] = self.opposites.get(other, frozenset()) | {one}
         self._denies = re.compile(rf"(?:\b(?:{'|'.join(table['denials'])})\b|n't\b)", re.I)
         self._open = re.compile(rf"\b(?:{'|'.join(table['open'])})\b|\?", re.I)
+        self._several = re.compile(rf"\b(?:{'|'.join(table['several'])})\b|\d", re.I)
         self.kinds = frozenset(table["kinds"])
 
     def denied(self, text: str) -> bool:
         """Whether a part of a sentence denies what it says; twice is not at all."""
         return len(self._denies.findall(text)) % 2 == 1
+
+    def is_of_several(self, text: str) -> bool:
+        """Whether it speaks of some of many."""
+        return self._several.search(text) is not None
 
     def is_open(self, text: str) -> bool:
         """Whether it claims nothing: a question, a condition, a wish."""

@@ -53,7 +53,8 @@ class States:
             if self._table.is_open(sentences.around(start)):
                 continue
             yield from self._pairs(text, start, here)
-            yield from self._opposed(text, start, here)
+            if sentences.text[end : end + 1] != ":":  # "Online payments: no" says it behind the colon
+                yield from self._opposed(text, start, here)
 
     def _pairs(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
         denied = self._table.denied(text)
@@ -85,6 +86,8 @@ class States:
 
     def _opposed(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
         """A truth that is said the other way round: "online payments are on" where the field says false."""
+        if self._table.is_of_several(text):
+            return
         denied = self._table.denied(text)
         spoken = {one for word, _place in words_in(text) for one in self._words.meanings(word)}
         hard = [mention for mention in here if not mention.soft]

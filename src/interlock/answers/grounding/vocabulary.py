@@ -14,6 +14,7 @@ from interlock.answers.grounding.measures import Measures
 from interlock.answers.grounding.recognisers.addresses import Domains, Mails, Phones, References, Urls
 from interlock.answers.grounding.recognisers.citations import Citations
 from interlock.answers.grounding.recognisers.dates import Dates, DayLists, MonthNames, Periods, Weekdays
+from interlock.answers.grounding.recognisers.durations import Durations
 from interlock.answers.grounding.recognisers.identifiers import Identifiers
 from interlock.answers.grounding.recognisers.markers import blank, without_markers
 from interlock.answers.grounding.recognisers.number_words import NumberWords, ordinal_words
@@ -57,6 +58,7 @@ class Vocabulary:
             DayLists(tables["dates"]),
             Dates(tables["dates"], ordinal_words(tables["numbers"])),
             Times(),
+            Durations(tables["numbers"]),
             Weekdays(tables["dates"]),
             MonthNames(tables["dates"]),
             Periods(tables["dates"]),
