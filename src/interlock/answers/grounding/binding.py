@@ -47,12 +47,15 @@ class Bound(Value, frozen=True):
                 total += near if any(not one.startswith("=") for one in shared) else near * _SAME_GROUP
         return total
 
-    def speaks_of(self, fact: Fact, without: Fact | None = None) -> float:
+    def speaks_of(self, fact: Fact) -> float:
         """How much the words around it speak of a field: by its name, and for half as much by its description."""
-        own, described = fact.own, fact.described
-        if without is not None:
-            own, described = own - without.own - without.described, described - without.own - without.described
-        return self.affinity(own) + _DESCRIBED * self.affinity(described - own)
+        return self.affinity(fact.own) + _DESCRIBED * self.affinity(fact.described - fact.own)
+
+    def names_beside(self, fact: Fact, other: Fact) -> float:
+        """How near a word of the other field's own name stands, and of nothing that this field is called."""
+        mine = fact.own | fact.described
+        near = (near for word, near in self.words if not word & mine and word & other.own and _has_stem(word & other.own))
+        return max(near, default=0.0)
 
     @property
     def spoken(self) -> Meanings:
@@ -143,10 +146,14 @@ class Binder:
 
     def _topics(self, claim: Claim) -> tuple[dict[str, frozenset[str]], ...]:
         number = self._sentences.at(claim.start)
+        all_here = self._by_sentence.get(number, ())
+        proper = {kind for mention in all_here if not mention.soft for kind in mention.names}
         here = [
             mention
-            for mention in self._by_sentence.get(number, ())
-            if not mention.soft or not self._is_apart(mention, claim)
+            for mention in all_here
+            # A plain word counts where it stands beside the claim, or where things of its kind are named otherwise.
+            if not mention.soft or set(mention.names) & proper or not self._is_apart(mention, claim)
+            if not (mention.is_date and claim.kind == "date")
         ]
         hard = any(not mention.soft for mention in here)
         before = [] if hard else [mention for mention in self._carried(number) if not mention.soft]
@@ -237,6 +244,10 @@ def _by_topic(mentions: Sequence[Mention]) -> list[list[Mention]]:
                 apart.append(group)
         groups = [*apart, (kinds, mine)]
     return [sorted(group, key=lambda mention: mention.start) for _kinds, group in groups]
+
+
+def _has_stem(words: Meanings) -> bool:
+    return any(not word.startswith("=") for word in words)
 
 
 def _all_names(mentions: Sequence[Mention], kind: str) -> frozenset[str]:

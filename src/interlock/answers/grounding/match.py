@@ -26,13 +26,14 @@ from interlock.values import Value
 
 _WEAK = 0.2
 """Less than this is no sign that a field is spoken of: a word far away, behind several breaks."""
-_AS_MUCH = 0.6
-"""A field fits if the words speak of it nearly as much as of any other of the same row."""
+_BESIDE_IT = 0.3
+"""So near stands a word that says which field a figure is: two words away, with no break between."""
 _BESIDE = 12
 """A date so near to a day of the week is that day's."""
 _MOST_ROUNDS = 3
 _TELLING_DIGITS = 3
 """A figure of so many digits is not in a result by chance."""
+_OF_A_FIELD = ("number", "date", "time", "ordinal")
 _OF_A_THING = ("number", "date", "time", "ordinal", "ratio")
 _RANKS = ("exact", "rounded", "counted", "derived", "echo")
 
@@ -46,6 +47,8 @@ _PAST_BEFORE = re.compile(
 _PAST_AFTER = re.compile(r"\W*(?:\w+\W+){0,2}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])", re.I)
 
 
+_BEFORE_TERM = re.compile(r"[+×*÷/=]\s?[$€£(]?$|\s[-−–]\s$")
+_BEHIND_TERM = re.compile(r"\s?[+×*÷=]|\s[-−–x/]\s")
 _SOME_OF = re.compile(r"\b(?:the|other|first|last|those|these|all|both|remaining|next|latest|of|between)\s+$", re.I)
 
 
@@ -214,7 +217,7 @@ class _Tracer:
             return Support(claim.text, claim.kind, claim.start, claim.end, "results", "", "counted")
         bound = self._binder.bind(number)
         known = [(fact, how) for fact, how in self._candidates(claim) if self._may_be_used(fact, claim, bound)]
-        free = claim.kind not in _OF_A_THING
+        free = claim.kind not in _OF_A_THING or self._is_computed(claim)
         fitting = [(fact, how, 1 if free or fact.counted else bound.fit(fact.place.row)) for fact, how in known]
         kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
         if known and not kept:
@@ -241,6 +244,11 @@ class _Tracer:
             mention.start <= claim.start and claim.end <= mention.end and (mention.end - mention.start) > len(claim.text)
             for mention in self._mentions
         )
+
+    def _is_computed(self, claim: Claim) -> bool:
+        """Whether a figure stands in a sum that is written out: what it is of was said before."""
+        around = self._text[max(0, claim.start - 3) : claim.start], self._text[claim.end : claim.end + 3]
+        return _BEFORE_TERM.search(around[0]) is not None or _BEHIND_TERM.match(around[1]) is not None
 
     def _is_some_of_them(self, claim: Claim) -> bool:
         """The other two, the first three, all four: no more than there are."""
@@ -304,7 +312,7 @@ class _Tracer:
 
     def _is_spoken_of(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
         """Whether the words around a claim let it be this field."""
-        if fact.place.name == "$" or claim.kind not in ("number", "date", "time", "ordinal"):
+        if fact.place.name == "$" or claim.kind not in _OF_A_FIELD or self._is_computed(claim) or _is_year(claim):
             return True
         mine = bound.speaks_of(fact)
         if fact.counted:
@@ -318,13 +326,16 @@ class _Tracer:
             for other in self._rows.get((fact.source, id(fact.place.row)), ())
             if other.place.name != fact.place.name and not other.label and _same_kind(claim, fact, other)
         ]
-        if others and not fact.prose and not (claim.text in self._texts[id(fact.place.row)] and _is_telling(claim)):
-            spoken = max((bound.speaks_of(other, without=fact) for other in others), default=0.0)
-            if spoken > _WEAK and mine < spoken * _AS_MUCH:
+        if others and mine < _WEAK and not self._is_as_written(fact, claim):
+            if max(bound.names_beside(fact, other) for other in others) >= _BESIDE_IT:
                 return False
         if mine > _WEAK or claim.kind != "number" or claim.units & fact.units or fact.prose:
             return True
         return _is_telling(claim) or not bound.noun or bool(bound.noun & fact.words)
+
+    def _is_as_written(self, fact: Fact, claim: Claim) -> bool:
+        """Whether a long figure stands in the row letter by letter: the 0932 of a card."""
+        return fact.prose or (_is_telling(claim) and claim.text in self._texts[id(fact.place.row)])
 
     def _counts(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
         """Whether a number of rows is what is counted: by what they are called, or by what they have in common."""
@@ -361,6 +372,10 @@ def _same_kind(claim: Claim, one: Fact, other: Fact) -> bool:
     if claim.units & (one.units | one.money):
         return bool(units & claim.units)
     return not units or (not claim.units and bool(one.units))
+
+
+def _is_year(claim: Claim) -> bool:
+    return claim.number is not None and not claim.units and claim.step == 1 and 1900 <= claim.number <= 2100
 
 
 def _is_telling(claim: Claim) -> bool:

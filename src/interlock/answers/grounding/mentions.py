@@ -31,6 +31,7 @@ class Mention(Value, frozen=True):
     """By kind of name: the plain names that are meant."""
     compared: bool = False
     """It is what something else is compared with."""
+    is_date: bool = False
     soft: bool = False
     """A plain word that is also a value ("video", "open"): it says what is beside it, and nothing further off."""
 
@@ -101,7 +102,7 @@ class Names:
             if not _covered(start, end, skip):
                 compared = _THAN.search(text[max(0, start - 24) : start]) is not None
                 soft = text[start:end].islower() and not any(char.isdigit() for char in text[start:end])
-                found.append(Mention(start, end, names, compared, soft))
+                found.append(Mention(start, end, names, compared, soft=soft))
             at = last + 1
         return found
 
@@ -117,7 +118,7 @@ class Names:
                 if fits and len(fits) < len(rows):
                     names[kind] = fits
             if names:
-                found.append(Mention(claim.start, claim.end, names, soft=True))
+                found.append(Mention(claim.start, claim.end, names, is_date=True, soft=True))
         return found
 
     def _longest(self, tokens: list[tuple[str, int, int]], at: int) -> tuple[int, dict[str, frozenset[str]]] | None:

@@ -13,6 +13,7 @@ _KEYS = re.compile(r"^(?:id|name|title|label|code|key|slug|ref|reference|number|
 _KEY_ENDS = re.compile(r"^(?P<kind>.+?)_(?:id|name|title|label|code|no|nr|number|ref|key|sku)$")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _STATES = frozenset({"status", "state", "stage", "phase", "condition", "type", "method", "mode", "severity", "channel"})
+_NO_NAMES = frozenset({"unit", "units", "currency", "date", "time", "note", "notes", "comment", "description"})
 _LONGEST_NAME = 80
 _MOST_WORDS = 8
 _MOST_ROWS = 500
@@ -67,6 +68,8 @@ def names_of(value: Mapping[str, Json], where: str, varying: Collection[str] | N
     for key, item in value.items():
         lower = _CAMEL.sub("_", str(key)).lower()
         if not isinstance(item, str) and not (type(item) is int and "id" in lower):
+            continue
+        if lower in _NO_NAMES:
             continue
         plain = plain_name(str(item))
         if not plain or len(plain) > _LONGEST_NAME or plain.count(" ") >= _MOST_WORDS:

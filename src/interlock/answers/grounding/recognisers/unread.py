@@ -12,6 +12,9 @@ from interlock.answers.grounding.claims import Claim
 UNREAD = "unread"
 _ROMAN = re.compile(r"(?<![\w.-])(?=[IVXLCDM]{2,15}(?![\w.-]))M{0,4}(?:CM|CD|D?C{0,4})(?:XC|XL|L?X{0,4})(?:IX|IV|V?I{0,4})")
 _MONEY = re.compile(r"[$€£¥₹₽₩](?!\w)")
+# Letters and digits in one word: p95, e4b71fa. It stands in a result, or is made up.
+_MIXED = re.compile(r"(?<![\w])(?=\w{0,40}[A-Za-z])(?=\w{0,40}\d)\w{2,40}(?!\w)")
+_NO_CODE = re.compile(r"CO2|H2O|CH4|N2O|NO2|SO2|O2|PM10|A[1-5]|\d{1,4}s|m[23]|[ck]m[23]", re.I)
 _CJK = re.compile(r"[〇一二三四五六七八九十百千万億亿两兩壹贰叁肆伍陆柒捌玖拾]+")
 
 
@@ -33,7 +36,10 @@ class Unread:
                 yield Claim("roman", match[0], match.start(), match.end())
         if not text.isascii():
             yield from self._find(_CJK, text)
-        yield from _digits(text)
+        for match in _MIXED.finditer(text):
+            if not _NO_CODE.fullmatch(match[0]):
+                yield Claim("identifier", match[0], match.start(), match.end())
+        yield from _digits(_MIXED.sub(lambda match: "\x00" * len(match[0]), text))
 
     def _find(self, pattern: re.Pattern[str], text: str) -> Iterator[Claim]:
         for match in pattern.finditer(text):
