@@ -51,10 +51,9 @@ class Bound(Value, frozen=True):
         """How much the words around it speak of a field: by its name, and for half as much by its description."""
         return self.affinity(fact.own) + _DESCRIBED * self.affinity(fact.described - fact.own)
 
-    def names_beside(self, fact: Fact, other: Fact) -> float:
-        """How near a word of the other field's own name stands, and of nothing that this field is called."""
-        mine = fact.own | fact.described
-        near = (near for word, near in self.words if not word & mine and word & other.own and _has_stem(word & other.own))
+    def names_beside(self, names: Meanings, apart_from: Meanings = frozenset()) -> float:
+        """How near a word stands that is one of these itself, not only of the same group, and none of the others."""
+        near = (near for word, near in self.words if _has_stem(word & names) and not _has_stem(word & apart_from))
         return max(near, default=0.0)
 
     @property

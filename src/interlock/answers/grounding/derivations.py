@@ -60,6 +60,14 @@ class Term:
         return term
 
 
+    @classmethod
+    def total(cls, some: Sequence[Term], what: str) -> Term:
+        """The sum of a column, or of a part of it."""
+        term = cls.made(sum((one.number for one in some), Decimal(0)), some[0].units, some[0].source, f"the sum of {what}")
+        term.own, term.column = some[0].own, some[0].column
+        return term
+
+
 class _Made:
     """A figure that was put together, and from what."""
 
@@ -172,7 +180,7 @@ class Derivations:
             term
             for term in [*self._terms, *self._wanted]
             if not claim.units
-            or not term.units
+            or (not term.units and bool(claim.units & self._words.units.currencies))
             or claim.units & term.units
             or dimensions & self._words.measures.dimensions(term.units)
         ]
@@ -204,13 +212,14 @@ class Derivations:
         hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
         terms = self._terms[-_MOST_PAIRED:]
         totals = [
-            Term.made(sum((t.number for t in some), Decimal(0)), some[0].units, some[0].source, f"the sum of {what}")
-            for what, some, _named in self._groups(claim)
+            Term.total(some, what)
+            for what, some, named in self._groups(claim)
+            if len(some) > 1 and (named or some is self._columns.get(what))
         ]
         sentence = self._words.words.in_name(self._cues.sentence(claim))
         for pool in ([*terms, *totals[:20], *self._wanted[:10]], self._counts):
             for one, other in combinations(pool, 2):
-                if _comparable(one, other) and (one.own & sentence or other.own & sentence or not one.own):
+                if _are_parts(one, other) and (one.own & sentence or other.own & sentence):
                     for over, under in ((one, other), (other, one)):
                         yield from _quotients(over, under, hundred)
         for term in terms if claim.kind == "ratio" else ():
@@ -301,12 +310,21 @@ def _comparable(one: Term, other: Term) -> bool:
     return one.row is other.row or one.source != other.source or NOWHERE in (one.row, other.row)
 
 
+def _are_parts(one: Term, other: Term) -> bool:
+    """Whether one may be said as a part or a multiple of the other: two of a field, or two of a row in one unit."""
+    if one.column == other.column:
+        return True
+    return one.row is other.row and one.row is not NOWHERE and one.units == other.units
+
+
 def _quotients(over: Term, under: Term, hundred: Decimal) -> Iterator[_Made]:
     try:
         quotient = over.number / under.number
     except (DivisionByZero, InvalidOperation):
         return
     what = f"{over.path} / {under.path}"
+    if over.path.startswith("the sum") and not under.path.startswith("the sum"):
+        return  # a whole is said as a multiple of none of its parts
     yield _Made(quotient * hundred, frozenset(), what, (over, under))
     yield _Made((quotient - 1) * hundred, frozenset(), f"{what} - 1", (over, under))
 

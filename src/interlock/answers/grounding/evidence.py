@@ -350,8 +350,6 @@ class _Reader:
                 if claim.either:
                     year, month, day = claim.date
                     yield from self._fact(place, date=(year, day, month))  # 8/9/2024 in a result may be said either way
-            elif claim.kind == "identifier":
-                yield from self._digits(place, claim.text)
         # Apart from the claims: there a timestamp is one date, which takes the time of the day with it.
         for minutes in times_in(text) if ":" in text or "m" in text else ():
             yield from self._fact(place, minutes=minutes)

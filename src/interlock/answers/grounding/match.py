@@ -21,13 +21,16 @@ from interlock.answers.grounding.normal_text import normalise
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.states import States
 from interlock.answers.grounding.vocabulary import Vocabulary, default_vocabulary
+from interlock.answers.grounding.words import Meanings, stem
 from interlock.config import TextLimits
 from interlock.values import Value
 
 _WEAK = 0.2
 """Less than this is no sign that a field is spoken of: a word far away, behind several breaks."""
+_AS_NEAR = 0.7
 _BESIDE_IT = 0.3
 """So near stands a word that says which field a figure is: two words away, with no break between."""
+_MOST_TEXT = 20_000
 _BESIDE = 12
 """A date so near to a day of the week is that day's."""
 _MOST_ROUNDS = 3
@@ -47,6 +50,18 @@ _PAST_BEFORE = re.compile(
 _PAST_AFTER = re.compile(r"\W*(?:\w+\W+){0,2}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])", re.I)
 
 
+_PER = re.compile(r"\s?(?:an?|per|each|every|/)\s?(?P<period>hour|night|day|week|month|quarter|year|annum)\b", re.I)
+_PERIODS = {
+    stem(period): frozenset(map(stem, words))
+    for period, words in {
+        "hour": ("hour", "hourly"),
+        "night": ("night", "nightly"),
+        "day": ("day", "daily"),
+        "week": ("week", "weekly"),
+        "month": ("month", "monthly"),
+        "year": ("year", "yearly", "annual", "annually"),
+    }.items()
+}
 _BEFORE_TERM = re.compile(r"[+×*÷/=]\s?[$€£(]?$|\s[-−–]\s$")
 _BEHIND_TERM = re.compile(r"\s?[+×*÷=]|\s[-−–x/]\s")
 _SOME_OF = re.compile(r"\b(?:the|other|first|last|those|these|all|both|remaining|next|latest|of|between)\s+$", re.I)
@@ -166,6 +181,9 @@ class _Tracer:
         named = {name for mention in self._mentions for name in mention.names.items()}
         self._most = max([*counts, len({fact.source for fact in evidence.facts}), len(named)])
         self._asked_words = words.words.in_name(" ".join(fact.text for fact in evidence.facts if fact.echo and fact.text))
+        money = (fact.units | fact.money for fact in evidence.facts if not fact.echo)
+        self._currencies = frozenset[str]().union(*money) & words.units.currencies
+        self._source_words: dict[str, Meanings] = {}
         self._old = [fact for fact in evidence.facts if fact.stale and fact.number is not None]
         self._rows: dict[tuple[str, int], list[Fact]] = defaultdict(list)
         self._texts: dict[int, set[str]] = defaultdict(set)
@@ -183,7 +201,16 @@ class _Tracer:
             found[place] = Support(claim.text, claim.kind, claim.start, claim.end, "answer", path, "derived")
         if any(item.how == "unsupported" for item in found):
             self._derive(found)
-        return sorted([*found, *self._mismatches()], key=lambda support: support.start)
+        return sorted([*found, *self._mismatches(), *self._foreign(found)], key=lambda support: support.start)
+
+    def _foreign(self, found: Sequence[Support]) -> list[Support]:
+        """Sentences in another language in which nothing is traced to a result: nobody here can read what they claim."""
+        traced = {self._sentences.at(one.start) for one in found if one.how in ("exact", "rounded", "counted", "derived")}
+        return [
+            Support(self._text[one.start : one.end].strip()[:80], "language", one.start, one.end, why="it is not English")
+            for number, one in enumerate(self._sentences.all)
+            if number not in traced and self._words.foreign.is_foreign(self._text[one.start : one.end])
+        ]
 
     def _mismatches(self) -> list[Support]:
         states = States(self._facts, self._words.states, self._words.words)
@@ -314,6 +341,8 @@ class _Tracer:
         """Whether the words around a claim let it be this field."""
         if fact.place.name == "$" or claim.kind not in _OF_A_FIELD or self._is_computed(claim) or _is_year(claim):
             return True
+        if self._is_per_another(fact, claim) or self._is_in_another_currency(fact, claim):
+            return False
         mine = bound.speaks_of(fact)
         if fact.counted:
             return self._counts(fact, claim, bound)
@@ -326,12 +355,37 @@ class _Tracer:
             for other in self._rows.get((fact.source, id(fact.place.row)), ())
             if other.place.name != fact.place.name and not other.label and _same_kind(claim, fact, other)
         ]
-        if others and mine < _WEAK and not self._is_as_written(fact, claim):
-            if max(bound.names_beside(fact, other) for other in others) >= _BESIDE_IT:
+        if others and not self._is_as_written(fact, claim):
+            own = fact.own | fact.described
+            beside = bound.names_beside(own)
+            nearest = max(bound.names_beside(other.own, own) for other in others)
+            if nearest >= _BESIDE_IT and beside < nearest * _AS_NEAR:
                 return False
         if mine > _WEAK or claim.kind != "number" or claim.units & fact.units or fact.prose:
             return True
-        return _is_telling(claim) or not bound.noun or bool(bound.noun & fact.words)
+        known = fact.words | self._asked_words | self._said_by(fact.source)
+        return _is_telling(claim) or not bound.noun or bool(bound.noun & known)
+
+    def _said_by(self, source: str) -> Meanings:
+        """What the texts of a source speak of."""
+        found = self._source_words.get(source)
+        if found is None:
+            texts = " ".join(fact.text for fact in self._facts if fact.source == source and fact.text)[:_MOST_TEXT]
+            found = self._source_words[source] = self._words.words.in_name(texts)
+        return found
+
+    def _is_per_another(self, fact: Fact, claim: Claim) -> bool:
+        """Whether a figure is said to be of another length of time than its field: 2.4 % a month of a yearly rate."""
+        match = _PER.match(self._text, claim.end)
+        if match is None or claim.number is None:
+            return False
+        known = {period for period, words in _PERIODS.items() if words & (fact.own | fact.described)}
+        return bool(known) and stem(match["period"]) not in known
+
+    def _is_in_another_currency(self, fact: Fact, claim: Claim) -> bool:
+        """Whether a sum is said in a currency that the results do not know, where they name theirs."""
+        said = claim.units & self._words.units.currencies
+        return bool(said and self._currencies and not fact.echo and not said & (self._currencies | fact.units | fact.money))
 
     def _is_as_written(self, fact: Fact, claim: Claim) -> bool:
         """Whether a long figure stands in the row letter by letter: the 0932 of a card."""

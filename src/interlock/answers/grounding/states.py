@@ -43,6 +43,8 @@ class States:
             if fact.truth is not None and fact.trusted:
                 self._truths.append(fact)
         self._rows = list(rows.values())[:_MOST_ROWS]
+        self._moved = any(fact.stale for fact in facts)
+        """Something was changed: what state a thing is in now, its row need not say."""
 
     def find(self, sentences: Sentences, mentions: Sequence[Mention]) -> Iterator[Mismatch]:
         """What does not belong together."""
@@ -61,6 +63,8 @@ class States:
         for n, one in enumerate(here):
             for other in here[n + 1 :]:
                 if one.compared or other.compared or set(one.names) & set(other.names):
+                    continue
+                if self._moved and (self._is_state(one) or self._is_state(other)):
                     continue
                 together = self._together(one, other)
                 if together is None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.answers.grounding.claims import Claim, Recogniser
+from interlock.answers.grounding.foreign import ForeignWords
 from interlock.answers.grounding.measures import Measures
 from interlock.answers.grounding.recognisers.addresses import Domains, Mails, Phones, References, Urls
 from interlock.answers.grounding.recognisers.citations import Citations
@@ -27,7 +28,7 @@ from interlock.answers.grounding.words import WordTable
 from interlock.config import parse_toml
 from interlock.errors import ConfigError
 
-_TABLES = ("units", "numbers", "dates", "citations", "unread", "words", "derivations", "states")
+_TABLES = ("units", "numbers", "dates", "citations", "unread", "words", "derivations", "states", "foreign")
 
 
 class Vocabulary:
@@ -38,6 +39,7 @@ class Vocabulary:
         self.units = UnitTable(tables["units"])
         self.words = WordTable(tables["words"])
         self.measures = Measures(tables["units"])
+        self.foreign = ForeignWords(tables["foreign"])
         self.states = StateTable(tables["states"])
         self.derivations: dict[str, list[str]] = tables["derivations"]
         """The words that say how a figure was made from others: total, left, on average."""

@@ -52,6 +52,10 @@ class NumberWords:
             rf"|\b(?P<multiple>{'|'.join(self._multiples)})\b",
             re.I,
         )
+        self._single = re.compile(
+            r"\b(?:nearly|almost|about|over|around|roughly|under|within|than)\s+(?P<said>an?\s(?P<unit>minute|hour|day|week|month|year|mile|kilometre|kilometer|dollar|euro|pound|hectare|acre|ton|tonne|litre|liter|gallon))\b",
+            re.I,
+        )
         self._order = re.compile(
             rf"\b(?:(?:on|the|your|his|her|its|our|their|my|a|an|this|that|every|for)\s(?P<n>{'|'.join(self._ordinals)}))\b(?![\s-](?:party|hand|class|person|time\b))",
             re.I,
@@ -59,7 +63,7 @@ class NumberWords:
 
     def find(self, text: str) -> Iterator[Claim]:
         written = text
-        for find in (self._find_halves, self._find_shares, self._find_order, self._find_numbers):
+        for find in (self._find_halves, self._find_shares, self._find_order, self._find_numbers, self._find_single):
             found = list(find(text))
             for claim in found:
                 context = self._numbers.context(written, claim.start)
@@ -97,6 +101,12 @@ class NumberWords:
                     continue
                 number = Decimal(count) / part
             yield Claim("ratio", match[0], match.start(), match.end(), number=number, step=Decimal("0.01"))
+
+    def _find_single(self, text: str) -> Iterator[Claim]:
+        """Nearly a month: one of a unit, where it is said how nearly."""
+        for match in self._single.finditer(text):
+            units = self._units.of(match["unit"])
+            yield Claim("number", match["said"], match.start("said"), match.end("said"), number=Decimal(1), units=units)
 
     def _find_order(self, text: str) -> Iterator[Claim]:
         for match in self._order.finditer(text):

@@ -1,0 +1,30 @@
+"""Whether a sentence is in another language than English, by the small words that every sentence has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_ENOUGH = 2
+
+
+class ForeignWords:
+    """The small words of some languages, and those of English."""
+
+    def __init__(self, table: Mapping[str, Sequence[str]]) -> None:
+        self._english = frozenset(table["english"])
+        self._others = frozenset(word for name, words in table.items() if name != "english" for word in words)
+
+    def is_foreign(self, sentence: str) -> bool:
+        """Whether its small words are those of another language, or its letters those of another script."""
+        words = [word.lower() for word in _WORD.findall(sentence)]
+        letters = [char for char in sentence if char.isalpha()]
+        if letters and sum(not _is_latin(char) for char in letters) * 3 > len(letters):
+            return True
+        english = sum(word in self._english for word in words)
+        return sum(word in self._others for word in words) >= max(_ENOUGH, english + 1)
+
+
+def _is_latin(char: str) -> bool:
+    return char < "\u0250" or "\u1e00" <= char <= "\u1eff"
