@@ -50,7 +50,9 @@ class Domain:
         """A list of known values that lacks an id which a scenario calls would refuse the call."""
         for tool in self.tools:
             for argument, known in tool.get("known_values", {}).items():
-                calls = [call for one in self.scenarios.values() for call in one["calls"] if call["tool"] == tool["name"]]
+                calls = [
+                    call for one in self.scenarios.values() for call in one["calls"] if call["tool"] == tool["name"]
+                ]
                 for call in calls:
                     if argument in call["args"] and call["status"] != "no_data":
                         known.setdefault(call["args"][argument], call["args"][argument])
@@ -147,7 +149,9 @@ def _policy(calls: list[dict[str, Any]]) -> str:
         decision = {"denied": "deny", "parked": "review"}.get(call["status"])
         if decision is not None:
             reason = json.dumps(call.get("reason", "a rule refuses it"))
-            text += f'[[rule]]\nid = "r{number}"\ntools = ["{call["tool"]}"]\ndecision = "{decision}"\nreason = {reason}\n'
+            text += (
+                f'[[rule]]\nid = "r{number}"\ntools = ["{call["tool"]}"]\ndecision = "{decision}"\nreason = {reason}\n'
+            )
             same = [one for one in calls if one["tool"] == call["tool"] and one["status"] != call["status"]]
             if same:
                 where = " && ".join(f"args.{key} == {json.dumps(value)}" for key, value in call["args"].items())
@@ -178,7 +182,9 @@ async def measure(folder: Path, *, show: str = "", held: bool = False) -> dict[s
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=DATA)
-    parser.add_argument("--show", default="", metavar="KIND", help="print the drafts of a kind (or all) that end wrongly")
+    parser.add_argument(
+        "--show", default="", metavar="KIND", help="print the drafts of a kind (or all) that end wrongly"
+    )
     parser.add_argument("--held", action="store_true", help="with --show: also those that end rightly")
     given = parser.parse_args()
     found = asyncio.run(measure(given.folder, show=given.show, held=given.held))

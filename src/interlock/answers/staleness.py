@@ -16,7 +16,24 @@ from interlock.answers.grounding.words import WordTable
 from interlock.answers.requirements import CallSeen
 from interlock.values import Json, Status
 
-_NO_FIELD = frozenset({"amount", "date", "tim", "not", "messag", "reason", "typ", "nam", "description", "last", "next", "new", "old", "at"})
+_NO_FIELD = frozenset(
+    {
+        "amount",
+        "date",
+        "tim",
+        "not",
+        "messag",
+        "reason",
+        "typ",
+        "nam",
+        "description",
+        "last",
+        "next",
+        "new",
+        "old",
+        "at",
+    }
+)
 """Names that many fields have: that a change returns one says nothing about what was read before."""
 _MOST_FIELDS = 200
 

@@ -348,7 +348,9 @@ class Turn:
         lacking = missing_of(self.requirement, history)
         child = await unmet_child(self._histories, history)
         sources, question = (*history.sources, *self._given), self.asked.question
-        found = await check_draft(draft, self.agent, history, sources, self._ctx.limits, question=question, tools=self._known_tools())
+        found = await check_draft(
+            draft, self.agent, history, sources, self._ctx.limits, question=question, tools=self._known_tools()
+        )
         grounded = found.grounded
         required = bool(leaves(self.requirement))
         parked = await pending_ticket(self._ctx, history, self.set_aside)

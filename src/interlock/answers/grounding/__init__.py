@@ -5,4 +5,13 @@ from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.match import Grounded, Support, ground, ground_safely
 from interlock.answers.grounding.vocabulary import Vocabulary, default_vocabulary
 
-__all__ = ["Grounded", "Source", "Support", "ToolMeaning", "Vocabulary", "default_vocabulary", "ground", "ground_safely"]
+__all__ = [
+    "Grounded",
+    "Source",
+    "Support",
+    "ToolMeaning",
+    "Vocabulary",
+    "default_vocabulary",
+    "ground",
+    "ground_safely",
+]

@@ -76,11 +76,16 @@ class Bound(Value, frozen=True):
 class Binder:
     """Says of each claim what it is said to be of."""
 
-    def __init__(self, sentences: Sentences, claims: Sequence[Claim], mentions: Sequence[Mention], words: WordTable) -> None:
+    def __init__(
+        self, sentences: Sentences, claims: Sequence[Claim], mentions: Sequence[Mention], words: WordTable
+    ) -> None:
         self._sentences, self._claims, self._mentions, self._words = sentences, claims, mentions, words
         self._by_sentence: dict[int, list[Mention]] = defaultdict(list)
         for mention in mentions:
             self._by_sentence[sentences.at(mention.start)].append(mention)
+        self._claims_of: dict[int, list[Claim]] = defaultdict(list)
+        for claim in claims:
+            self._claims_of[sentences.at(claim.start)].append(claim)
         taken = [(mention.start, mention.end) for mention in mentions]
         self._tokens = [
             (place, meanings, word)
@@ -102,13 +107,17 @@ class Binder:
         text = self._sentences.text
         limit = self._sentences.all[self._sentences.at(claim.start)].end
         for place, meanings, word in self._tokens[at : at + 3]:
-            if place >= limit or self._sentences.breaks(claim.end, place) or any(c.isdigit() for c in text[claim.end : place]):
+            if (
+                place >= limit
+                or self._sentences.breaks(claim.end, place)
+                or any(c.isdigit() for c in text[claim.end : place])
+            ):
                 break
             if meanings:
                 return meanings, word
         return frozenset(), ""
 
-    def _words_around(self, number: int) -> tuple[tuple[Meanings, float], ...]:
+    def _words_around(self, number: int, *, alone: bool = False) -> tuple[tuple[Meanings, float], ...]:
         claim = self._claims[number]
         sentence = self._sentences.all[self._sentences.at(claim.start)]
         head = sentence.head_of(claim.start)
@@ -121,9 +130,9 @@ class Binder:
             right = min(self._claims[number + 1].start, self._sentences.next_break(claim.end, right))
         found = [*self._weigh(claim.end, right, claim.end, near=_FOLLOWING)]
         found += self._weigh(left, claim.start, claim.start, near=1.0)
-        if not self._has_words(left, claim.start) and left > sentence.start and number:
+        if not alone and number and left > sentence.start and not self._has_words(left, claim.start):
             # "5 and 7 trees", "balances of $5 and $7": what was said before the first holds for the second.
-            found += ((word, near * 0.5) for word, near in self._words_around(number - 1))
+            found += ((word, near * 0.5) for word, near in self._words_around(number - 1, alone=True))
         return tuple(found)
 
     def _is_figure(self, number: int) -> bool:
@@ -209,12 +218,8 @@ class Binder:
 
     def _in_order(self, claim: Claim, mentions: Sequence[Mention]) -> Mention | None:
         """X and Y have 5 and 7: as many figures as names, all of them behind those; the first is of the first."""
-        sentence = self._sentences.all[self._sentences.at(claim.start)]
-        figures = [
-            one
-            for one in self._claims
-            if sentence.start <= one.start < sentence.end and one.kind == claim.kind and one.units == claim.units
-        ]
+        here = self._claims_of[self._sentences.at(claim.start)]
+        figures = [one for one in here if one.kind == claim.kind and one.units == claim.units]
         distinct = list({_key(mention): mention for mention in mentions}.values())
         if len(figures) != len(distinct) or claim not in figures:
             return None

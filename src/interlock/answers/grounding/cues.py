@@ -15,7 +15,9 @@ class Cues:
     def __init__(self, table: Mapping[str, Sequence[str]], sentences: Sentences) -> None:
         self._sentences = sentences
         self._patterns = {
-            name: re.compile(rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, words), key=len, reverse=True))})(?!\w)", re.I)
+            name: re.compile(
+                rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, words), key=len, reverse=True))})(?!\w)", re.I
+            )
             for name, words in table.items()
         }
         self._found: dict[tuple[str, int], bool] = {}
@@ -26,7 +28,9 @@ class Cues:
         key = (name, number)
         if key not in self._found:
             sentence = self._sentences.all[number]
-            self._found[key] = self._patterns[name].search(self._sentences.text, sentence.start, sentence.end) is not None
+            self._found[key] = (
+                self._patterns[name].search(self._sentences.text, sentence.start, sentence.end) is not None
+            )
         return self._found[key]
 
     def sentence(self, claim: Claim) -> str:

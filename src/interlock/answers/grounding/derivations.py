@@ -35,6 +35,7 @@ _COMPARED = re.compile(
     re.I,
 )
 _MOST_COUNTED = 60
+_MOST_SHARED = 2_000
 _TELLING = 4
 """A total of so many digits is not hit by chance."""
 
@@ -59,11 +60,12 @@ class Term:
         term.row, term.own = NOWHERE, frozenset()
         return term
 
-
     @classmethod
     def total(cls, some: Sequence[Term], what: str) -> Term:
         """The sum of a column, or of a part of it."""
-        term = cls.made(sum((one.number for one in some), Decimal(0)), some[0].units, some[0].source, f"the sum of {what}")
+        term = cls.made(
+            sum((one.number for one in some), Decimal(0)), some[0].units, some[0].source, f"the sum of {what}"
+        )
         term.own, term.column = some[0].own, some[0].column
         return term
 
@@ -94,6 +96,7 @@ class Derivations:
         self._counts = [Term(fact) for fact in usable if fact.counted][:_MOST_COUNTED]
         self._dates = [fact for fact in usable if all(fact.date)]
         self._times = [fact for fact in usable if fact.minutes is not None and not fact.echo]
+        self._shared: list[tuple[str, list[Term], Meanings]] | None = None
         self._columns: dict[str, list[Term]] = defaultdict(list)
         for term in self._terms:
             self._columns[term.column].append(term)
@@ -144,22 +147,34 @@ class Derivations:
 
     def _groups(self, claim: Claim) -> Iterator[tuple[str, list[Term], bool]]:
         """Columns, and the parts of them whose rows have a value in common that the sentence speaks of."""
-        sentence = frozenset(self._words.words.in_name(self._cues.sentence(claim)))
+        sentence = self._words.words.in_name(self._cues.sentence(claim))
         telling = _digits(claim) >= _TELLING
-        for column, terms in list(self._columns.items()):
-            if not 2 <= len(terms) <= _MOST_ROWS:
-                continue
-            yield column, terms, False
-            groups: dict[tuple[str, str], list[Term]] = defaultdict(list)
-            for term in terms:
-                for text in self._texts.get(id(term.row), ()):
-                    value = text.place.name if text.truth is not None else text.text
-                    if text.truth is not False and len(value) <= 60:
-                        groups[(text.place.name, value)].append(term)
-            for (name, value), some in list(groups.items())[:_MOST_GROUPS]:
-                words = self._words.words.in_name(value)
-                if len(some) < len(terms) and (telling or (words and words & sentence)):
-                    yield f"{column} where {name} is {value}", some, True
+        for column, terms in self._columns.items():
+            if 2 <= len(terms) <= _MOST_ROWS:
+                yield column, terms, False
+        for what, some, words in self._shared_values():
+            named = bool(words & sentence)
+            if telling or named:
+                yield what, some, named
+
+    def _shared_values(self) -> list[tuple[str, list[Term], Meanings]]:
+        """The parts of columns whose rows have a value in common; found once."""
+        if self._shared is None:
+            self._shared = [one for terms in self._columns.values() for one in self._parts_of(terms)][:_MOST_SHARED]
+        return self._shared
+
+    def _parts_of(self, terms: list[Term]) -> Iterator[tuple[str, list[Term], Meanings]]:
+        if not 2 <= len(terms) <= _MOST_ROWS:
+            return
+        groups: dict[tuple[str, str], list[Term]] = defaultdict(list)
+        for term in terms:
+            for text in self._texts.get(id(term.row), ()):
+                value = text.place.name if text.truth is not None else text.text
+                if text.truth is not False and len(value) <= 60:
+                    groups[(text.place.name, value)].append(term)
+        for (name, value), some in list(groups.items())[:_MOST_GROUPS]:
+            if len(some) < len(terms):
+                yield f"{terms[0].column} where {name} is {value}", some, self._words.words.in_name(value)
 
     def _sums(self, claim: Claim) -> Iterator[_Made]:
         cued = self._cues.said("sum", claim) or _digits(claim) >= _TELLING
@@ -229,7 +244,8 @@ class Derivations:
         unit = next(iter(claim.units & _TIME_UNITS))
         if unit in ("minute", "hour"):
             for one, other in combinations(self._times[:_MOST_PAIRED], 2):
-                assert one.minutes is not None and other.minutes is not None
+                assert one.minutes is not None
+                assert other.minutes is not None
                 minutes = abs(one.minutes - other.minutes)
                 for number in (minutes, 24 * 60 - minutes):
                     yield _span(Decimal(number), "minute", one, other)
@@ -250,9 +266,9 @@ class Derivations:
         for mention in self._mentions:
             for kind, names in mention.names.items():
                 kinds[kind].add(names)
-        for kind, names in kinds.items():
-            if len(names) > 1:
-                yield _Made(Decimal(len(names)), frozenset(), f"the {kind} that are named", ())
+        for kind, things in kinds.items():
+            if len(things) > 1:
+                yield _Made(Decimal(len(things)), frozenset(), f"the {kind} that are named", ())
         for what, some, named in self._groups(claim):
             if named:
                 rows = {id(term.row) for term in some}
@@ -261,7 +277,9 @@ class Derivations:
     def _threshold(self, claim: Claim, said: Sequence[Claim]) -> Iterator[_Made]:
         """Two cost more than 20 dollars: how many are above, and the figure that they are above."""
         for limit in said:
-            match = None if limit.number is None else _COMPARED.search(self._text[max(0, limit.start - 24) : limit.start])
+            match = (
+                None if limit.number is None else _COMPARED.search(self._text[max(0, limit.start - 24) : limit.start])
+            )
             if match is None or limit.number is None or self._cues.sentence(limit) != self._cues.sentence(claim):
                 continue
             counts = [one for one in said if one is not limit and one.number is not None and not one.units]
@@ -274,7 +292,7 @@ class Derivations:
 
 
 def _digits(claim: Claim) -> int:
-    return len(str(abs(claim.number or 0).normalize()).replace(".", "").strip("0").partition("E")[0])
+    return len(str(abs(claim.number or Decimal(0)).normalize()).replace(".", "").strip("0").partition("E")[0])
 
 
 def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> _Made:

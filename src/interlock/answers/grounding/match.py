@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 
 from interlock.answers.grounding.binding import Binder, Bound
 from interlock.answers.grounding.claims import Claim
@@ -31,6 +33,8 @@ _AS_NEAR = 0.7
 _BESIDE_IT = 0.3
 """So near stands a word that says which field a figure is: two words away, with no break between."""
 _MOST_TEXT = 20_000
+_MOST_DATED = 2_000
+_MOST_COMPARED = 2_000
 _BESIDE = 12
 """A date so near to a day of the week is that day's."""
 _MOST_ROUNDS = 3
@@ -47,7 +51,9 @@ _PAST_BEFORE = re.compile(
     r"prior|former|above|below|over|under|than|read|showed)\b(?:\s+(?:the|a|an|at|of|been|only|about|still|your|its|being|standing|limit|balance|rate|in))*\W*$",
     re.I,
 )
-_PAST_AFTER = re.compile(r"\W*(?:\w+\W+){0,2}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])", re.I)
+_PAST_AFTER = re.compile(
+    r"\W*(?:\w+\W+){0,2}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])", re.I
+)
 
 
 _PER = re.compile(r"\s?(?:an?|per|each|every|/)\s?(?P<period>hour|night|day|week|month|quarter|year|annum)\b", re.I)
@@ -172,18 +178,22 @@ class _Tracer:
         self._index = FactIndex(said, evidence.facts, words.field_magnitudes.values(), words.measures)
         self._matcher = FigureMatcher(words)
         self._sentences = Sentences(text)
-        names = Names(evidence.facts, meanings, words)
+        names = Names(text, evidence.facts, meanings, words)
         named = [*names.find(self._sentences, _addresses(said)), *names.find_dates(said)]
         self._mentions = sorted(named, key=lambda mention: mention.start)
+        self._starts = [mention.start for mention in self._mentions]
         self._binder = Binder(self._sentences, said, self._mentions, words.words)
         self._cues = Cues(words.derivations, self._sentences)
         counts = [fact.number for fact in evidence.facts if fact.counted and fact.number is not None]
-        named = {name for mention in self._mentions for name in mention.names.items()}
-        self._most = max([*counts, len({fact.source for fact in evidence.facts}), len(named)])
-        self._asked_words = words.words.in_name(" ".join(fact.text for fact in evidence.facts if fact.echo and fact.text))
+        things = {name for mention in self._mentions for name in mention.names.items()}
+        self._most = max([*counts, Decimal(len({fact.source for fact in evidence.facts})), Decimal(len(things))])
+        self._asked_words = words.words.in_name(
+            " ".join(fact.text for fact in evidence.facts if fact.echo and fact.text)
+        )
         money = (fact.units | fact.money for fact in evidence.facts if not fact.echo)
         self._currencies = frozenset[str]().union(*money) & words.units.currencies
         self._source_words: dict[str, Meanings] = {}
+        self._dated = [fact for fact in evidence.facts if all(fact.date)][:_MOST_DATED]
         self._old = [fact for fact in evidence.facts if fact.stale and fact.number is not None]
         self._rows: dict[tuple[str, int], list[Fact]] = defaultdict(list)
         self._texts: dict[int, set[str]] = defaultdict(set)
@@ -205,9 +215,13 @@ class _Tracer:
 
     def _foreign(self, found: Sequence[Support]) -> list[Support]:
         """Sentences in another language in which nothing is traced to a result: nobody here can read what they claim."""
-        traced = {self._sentences.at(one.start) for one in found if one.how in ("exact", "rounded", "counted", "derived")}
+        traced = {
+            self._sentences.at(one.start) for one in found if one.how in ("exact", "rounded", "counted", "derived")
+        }
         return [
-            Support(self._text[one.start : one.end].strip()[:80], "language", one.start, one.end, why="it is not English")
+            Support(
+                self._text[one.start : one.end].strip()[:80], "language", one.start, one.end, why="it is not English"
+            )
             for number, one in enumerate(self._sentences.all)
             if number not in traced and self._words.foreign.is_foreign(self._text[one.start : one.end])
         ]
@@ -232,7 +246,9 @@ class _Tracer:
                     continue
                 known = derived.find(claim, self._binder.bind(place), self._said)
                 if known is not None:
-                    found[place] = Support(claim.text, claim.kind, claim.start, claim.end, known[0], known[1], "derived")
+                    found[place] = Support(
+                        claim.text, claim.kind, claim.start, claim.end, known[0], known[1], "derived"
+                    )
                     fresh = True
             if not fresh:
                 return
@@ -268,7 +284,9 @@ class _Tracer:
     def _is_named(self, claim: Claim) -> bool:
         """Whether a claim is part of a name that the results have: the 3526 of Bobby Lake 3526."""
         return any(
-            mention.start <= claim.start and claim.end <= mention.end and (mention.end - mention.start) > len(claim.text)
+            mention.start <= claim.start
+            and claim.end <= mention.end
+            and (mention.end - mention.start) > len(claim.text)
             for mention in self._mentions
         )
 
@@ -308,15 +326,11 @@ class _Tracer:
             and sentence.start <= one.start < sentence.end
             and -_BESIDE < one.start - claim.end < _BESIDE
         ]
-        fits = []
         for fact in self._facts:
             if claim.text.lower() in fact.text.lower():
                 return [fact]
-            year, month, day = fact.date
-            if year and month and day and _weekday(year, month, day) == claim.weekday:
-                if not said or any(is_within(one, fact.date) for one in said):
-                    fits.append(fact)
-        return fits
+        fits = [fact for fact in self._dated if _weekday(*fact.date) == claim.weekday]
+        return [fact for fact in fits if not said or any(is_within(one, fact.date) for one in said)]
 
     def _may_be_used(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
         """Whether a fact can stand behind what is said as true now."""
@@ -385,7 +399,9 @@ class _Tracer:
     def _is_in_another_currency(self, fact: Fact, claim: Claim) -> bool:
         """Whether a sum is said in a currency that the results do not know, where they name theirs."""
         said = claim.units & self._words.units.currencies
-        return bool(said and self._currencies and not fact.echo and not said & (self._currencies | fact.units | fact.money))
+        return bool(
+            said and self._currencies and not fact.echo and not said & (self._currencies | fact.units | fact.money)
+        )
 
     def _is_as_written(self, fact: Fact, claim: Claim) -> bool:
         """Whether a long figure stands in the row letter by letter: the 0932 of a card."""
@@ -401,17 +417,26 @@ class _Tracer:
             sentence = self._words.words.in_name(self._cues.sentence(claim))
             return bool(shared & sentence)
         known = fact.words | self._asked_words
-        return not bound.noun or bool(bound.noun & known) or bool(bound.spoken & fact.own) or self._cues.said("generic", claim)
+        return (
+            not bound.noun
+            or bool(bound.noun & known)
+            or bool(bound.spoken & fact.own)
+            or self._cues.said("generic", claim)
+        )
 
     def _contradicts(self, claim: Claim, bound: Bound) -> bool:
         """Whether the words around a figure of the user speak of a field of the results, which has another value."""
         if claim.number is None or self._cues.said("user", claim):
             return False
-        for facts in self._rows.values():
+        for facts in list(self._rows.values())[:_MOST_COMPARED]:
             for fact in facts:
                 if fact.echo or fact.number is None or fact.label or fact.counted:
                     continue
-                if bound.affinity(fact.own) > 0.5 and bound.fit(fact.place.row) >= 0 and (claim.units & fact.units or not claim.units):
+                if (
+                    bound.affinity(fact.own) > 0.5
+                    and bound.fit(fact.place.row) >= 0
+                    and (claim.units & fact.units or not claim.units)
+                ):
                     return True
         return False
 
@@ -436,13 +461,15 @@ def _is_telling(claim: Claim) -> bool:
     """Whether a figure has so many digits that it is in a result for what it says."""
     if claim.number is None:
         return True
-    digits = str(abs(claim.digits if claim.digits is not None else claim.number).normalize()).replace(".", "").strip("0")
+    digits = (
+        str(abs(claim.digits if claim.digits is not None else claim.number).normalize()).replace(".", "").strip("0")
+    )
     return len(digits) >= _TELLING_DIGITS or claim.step < 1
 
 
-def _weekday(year: int, month: int, day: int) -> int:
+def _weekday(year: int | None, month: int | None, day: int | None) -> int:
     try:
-        return date(year, month, day).weekday()
+        return date(year or 0, month or 0, day or 0).weekday()
     except ValueError:
         return -1
 

@@ -8,7 +8,11 @@ from typing import Any
 
 from interlock.answers.grounding.claims import Units
 
-_AFFINE = {"celsius": (Decimal(1), Decimal(0)), "fahrenheit": (Decimal(5) / 9, Decimal(-32)), "kelvin": (Decimal(1), Decimal("-273.15"))}
+_AFFINE = {
+    "celsius": (Decimal(1), Decimal(0)),
+    "fahrenheit": (Decimal(5) / 9, Decimal(-32)),
+    "kelvin": (Decimal(1), Decimal("-273.15")),
+}
 
 
 class Measures:

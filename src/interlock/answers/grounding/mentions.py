@@ -19,7 +19,10 @@ from interlock.values import Value
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
 _LEAST_LETTERS = 3
 _MOST_WORDS = 10
-_THAN = re.compile(r"\b(?:than|versus|vs\.?|compared (?:to|with)|unlike|against|over|from|instead of|rather than)\s+(?:the\s+|your\s+)?$", re.I)
+_THAN = re.compile(
+    r"\b(?:than|versus|vs\.?|compared (?:to|with)|unlike|against|over|from|instead of|rather than)\s+(?:the\s+|your\s+)?$",
+    re.I,
+)
 
 
 class Mention(Value, frozen=True):
@@ -37,10 +40,13 @@ class Mention(Value, frozen=True):
 
 
 class Names:
-    """Everything that the results have a name for."""
+    """Everything that the results have a name for, as far as a text has a word of it."""
 
-    def __init__(self, facts: Sequence[Fact], meanings: Mapping[str, ToolMeaning], words: Vocabulary) -> None:
+    def __init__(
+        self, text: str, facts: Sequence[Fact], meanings: Mapping[str, ToolMeaning], words: Vocabulary
+    ) -> None:
         self._words = words.words
+        self._spoken = {_plain(match[0]) for match in _WORD.finditer(text)}
         self._kinds: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         """Plain name → kind → the names that are the same thing."""
         seen: set[int] = set()
@@ -67,14 +73,15 @@ class Names:
     def _add(self, names: Mapping[str, frozenset[str]]) -> None:
         for kind, same in names.items():
             for name in same:
-                self._kinds[name][kind] |= same
+                if not self._spoken.isdisjoint(name.split()):
+                    self._kinds[name][kind] |= same
 
     def _telling_words(self) -> dict[str, dict[str, set[str]]]:
         """Words that stand in one name of a kind alone: "Waldo" where there is one Waldo."""
         by_word: dict[tuple[str, str], list[frozenset[str]]] = defaultdict(list)
         for name, kinds in self._kinds.items():
             for kind, same in kinds.items():
-                for word in set(name.split()):
+                for word in self._spoken.intersection(name.split()):
                     if len(word) >= _LEAST_LETTERS and not word.isdigit() and self._words.meanings(word):
                         by_word[(kind, word)].append(frozenset(same))
                 for one, other in pairwise(name.split()):

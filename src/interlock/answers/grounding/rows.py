@@ -59,7 +59,9 @@ def kind_of_argument(name: str) -> str:
     return name.lower() if match is None else match["kind"]
 
 
-def names_of(value: Mapping[str, Json], where: str, varying: Collection[str] | None = None) -> dict[str, frozenset[str]]:
+def names_of(
+    value: Mapping[str, Json], where: str, varying: Collection[str] | None = None
+) -> dict[str, frozenset[str]]:
     """What an object goes by, by kind: its own id and name, those of what it belongs to, and what tells it apart.
 
     `varying`: of an object in a list, the fields in which the objects of the list differ.

@@ -14,7 +14,8 @@ _END = re.compile(
     r"[.!?…]+[\"')\]]*(?:\s+(?=[\"'(\[]?[A-Z0-9¿¡$€£+*•–-])|\s*$)|\n+|;\s"
 )
 _BREAK = re.compile(
-    r"[,;:()\[\]|]|\s[–—-]\s|—|\b(?:and|but|while|whereas|though|although|plus|versus|vs|or|then|so|because|since)\b", re.I
+    r"[,;:()\[\]|]|\s[–—-]\s|—|\b(?:and|but|while|whereas|though|although|plus|versus|vs|or|then|so|because|since)\b",
+    re.I,
 )
 _CELL = re.compile(r"\|")
 _RULE = re.compile(r"^[\s|:-]+$")
@@ -94,9 +95,13 @@ def _split(text: str) -> list[Sentence]:
                 header = cells
             elif not cells:
                 header = ()
-            is_item = bool(cells) or line.lstrip()[:1] in ("-", "*", "•", "–") or line.lstrip()[:2].rstrip(".)").isdigit()
+            is_item = (
+                bool(cells) or line.lstrip()[:1] in ("-", "*", "•", "–") or line.lstrip()[:2].rstrip(".)").isdigit()
+            )
             if not (cells and _RULE.match(line)):
-                found.append(Sentence(at, after, paragraph, is_item, header if cells and cells != header else (), cells))
+                found.append(
+                    Sentence(at, after, paragraph, is_item, header if cells and cells != header else (), cells)
+                )
         paragraph += text.count("\n", stop, after) > 1
         at = after
     return found or [Sentence(0, len(text), 0)]

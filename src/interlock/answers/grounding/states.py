@@ -6,6 +6,7 @@ both kinds of name and none that has these two.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from interlock.answers.grounding.evidence import Fact
@@ -18,6 +19,7 @@ from interlock.values import Value
 
 _MOST_ROWS = 2_000
 _MOST_PAIRS = 400
+_MOST_TRUTHS = 200
 
 
 class Mismatch(Value, frozen=True):
@@ -42,7 +44,13 @@ class States:
             rows.setdefault(id(fact.place.row), fact.place.row)
             if fact.truth is not None and fact.trusted:
                 self._truths.append(fact)
-        self._rows = list(rows.values())[:_MOST_ROWS]
+        self._by_name: dict[tuple[str, str], list[Row]] = defaultdict(list)
+        for row in rows.values():
+            for kind, names in row.names.items():
+                for name in names:
+                    self._by_name[(kind, name)].append(row)
+        self._alike = Counter(fact.place.name for fact in self._truths)
+        self._truths = self._truths[:_MOST_TRUTHS]
         self._moved = any(fact.stale for fact in facts)
         """Something was changed: what state a thing is in now, its row need not say."""
 
@@ -79,7 +87,7 @@ class States:
     def _together(self, one: Mention, other: Mention) -> bool | None:
         """Whether a row has both names; None where no row has names of both kinds."""
         comparable = False
-        for row in self._rows:
+        for row in self._rows_of(one, other):
             first, second = _match(row, one), _match(row, other)
             if first is None or second is None:
                 continue
@@ -87,6 +95,11 @@ class States:
                 return True
             comparable = comparable or first or second
         return False if comparable else None
+
+    def _rows_of(self, *mentions: Mention) -> list[Row]:
+        """The rows that have one of the names themselves."""
+        keys = {(kind, name) for mention in mentions for kind, names in mention.names.items() for name in names}
+        return [row for key in keys for row in self._by_name.get(key, ())][:_MOST_ROWS]
 
     def _opposed(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
         """A truth that is said the other way round: "online payments are on" where the field says false."""
@@ -99,11 +112,15 @@ class States:
             mine = frozenset(one for one in self._words.in_name(fact.place.name) if not one.startswith("="))
             if not mine or not mine <= spoken or any(_match(fact.place.row, mention) is False for mention in hard):
                 continue
-            others = [f.truth for f in self._truths if f.place.name == fact.place.name and f.place.row is not fact.place.row]
+            others = [
+                f.truth for f in self._truths if f.place.name == fact.place.name and f.place.row is not fact.place.row
+            ]
             if others and not hard:
                 continue  # of several rows nobody says which
             if (fact.truth is True) == denied:
-                yield Mismatch(start, start + len(text), text.strip()[:80], f"{fact.place.name} is {fact.truth}".lower())
+                yield Mismatch(
+                    start, start + len(text), text.strip()[:80], f"{fact.place.name} is {fact.truth}".lower()
+                )
                 return
 
 

@@ -31,6 +31,11 @@ from interlock.errors import ConfigError
 _TABLES = ("units", "numbers", "dates", "citations", "unread", "words", "derivations", "states", "foreign")
 
 
+_STAMP = re.compile(r"(?P<day>(?:1[89]|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))(?:[T ]\d\d:\d\d[\d:.Z+-]{0,16})?")
+_FIGURE = re.compile(r"[-+−$€£¥₹]{0,2}[\d.½¼¾]")
+_SHORT, _MOST_READ = 80, 20_000
+
+
 class Vocabulary:
     """Units, number words, months and citations, and the recognisers made from them."""
 
@@ -47,6 +52,8 @@ class Vocabulary:
         """What the end of a field's name multiplies its figure by, as a power of ten: sales_bn."""
         numbers = Numbers(tables["numbers"], self.units)
         self.number_words = NumberWords(tables["numbers"], self.units, numbers)
+        self._read: dict[str, tuple[Claim, ...]] = {}
+        """Short texts of results that were read before: tables say the same in many rows."""
         spelled = "|".join([*tables["numbers"]["words"], *tables["numbers"]["large"], *tables["dates"]["months"]])
         self._worth_reading = re.compile(rf"[\d@½¼¾⅓⅔⅛]|://|\b(?:{spelled})\b|noon|midnight", re.I)
         # The order matters: what one recogniser has found is out of the sight of the next.
@@ -84,8 +91,21 @@ class Vocabulary:
         return tuple(sorted(found, key=lambda claim: claim.start))
 
     def claims_in_evidence(self, text: str) -> tuple[Claim, ...]:
-        """The same for a text of a result. Most are names and words, which one look shows to hold no figure."""
-        return self.claims(text) if self._worth_reading.search(text) else ()
+        """The figures and dates in a text of a result. Most texts are names, codes and timestamps, which cost a look."""
+        if self._worth_reading.search(text) is None:
+            return ()
+        stamp = _STAMP.fullmatch(text)
+        if stamp is not None:
+            day = tuple(int(part) for part in stamp["day"].split("-"))
+            return (Claim("date", text, 0, len(text), date=(day[0], day[1], day[2])),)
+        if " " not in text and _FIGURE.match(text) is None:
+            return ()  # one word that begins with no figure: a code
+        found = self._read.get(text)
+        if found is None:
+            found = tuple(claim for claim in self.claims(text) if claim.kind in ("number", "date"))
+            if len(text) <= _SHORT and len(self._read) < _MOST_READ:
+                self._read[text] = found
+        return found
 
     def extend(self, file: Path) -> Vocabulary:
         """This vocabulary with the tables of a file added: the same tables, with entries of its own."""

@@ -46,10 +46,10 @@ class Dates:
 
     def find(self, text: str) -> Iterator[Claim]:
         for match in self._spoken.finditer(text):
-            day = self._ordinals[(match["day"] or match["day2"]).lower()]
-            month = month_number(self._months, match["month"] or match["month2"])
-            year = int(match["year"]) if match["year"] else None
-            yield Claim("date", match[0], match.start(), match.end(), date=(year, month, day))
+            spoken = self._ordinals[(match["day"] or match["day2"]).lower()]
+            named = month_number(self._months, match["month"] or match["month2"])
+            of = int(match["year"]) if match["year"] else None
+            yield Claim("date", match[0], match.start(), match.end(), date=(of, named, spoken))
         for match in self._pattern.finditer(text):
             parts = {key[0]: value for key, value in match.groupdict().items() if value}
             month = month_number(self._months, parts["M"]) if "M" in parts else _number(parts, "m")
@@ -118,8 +118,12 @@ class MonthNames:
     def __init__(self, table: Mapping[str, Any]) -> None:
         self._months: list[str] = table["months"]
         names = "|".join(name.capitalize() for name in self._months if name not in ("march", "may"))
-        lead = r"(?:in|since|until|till|by|of|for|from|to|and|through|during|before|after|early|late|mid|last|next|this)"
-        self._pattern = re.compile(rf"\b(?P<one>{names})\b|\b{lead}[\s-](?P<two>March|May)\b(?!\s(?:be|have|not|I|we|you)\b)")
+        lead = (
+            r"(?:in|since|until|till|by|of|for|from|to|and|through|during|before|after|early|late|mid|last|next|this)"
+        )
+        self._pattern = re.compile(
+            rf"\b(?P<one>{names})\b|\b{lead}[\s-](?P<two>March|May)\b(?!\s(?:be|have|not|I|we|you)\b)"
+        )
 
     def find(self, text: str) -> Iterator[Claim]:
         for match in self._pattern.finditer(text):

@@ -128,7 +128,9 @@ class NumberWords:
             sign = -1 if match["sign"] else 1
             said = number >= _LEAST or match["word"].lower() == "zero" or step < 1 or match["sign"]
             if said or (units and match["word"].lower() == "one"):
-                yield Claim("number", match[0], match.start(), match.end(), number=number * sign, step=step, units=units)
+                yield Claim(
+                    "number", match[0], match.start(), match.end(), number=number * sign, step=step, units=units
+                )
 
     def value(self, text: str) -> int | None:
         """The number that words say: one hundred and twenty thousand; None where they say none: four one five."""

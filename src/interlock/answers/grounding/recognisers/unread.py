@@ -10,7 +10,9 @@ from typing import Any
 from interlock.answers.grounding.claims import Claim
 
 UNREAD = "unread"
-_ROMAN = re.compile(r"(?<![\w.-])(?=[IVXLCDM]{2,15}(?![\w.-]))M{0,4}(?:CM|CD|D?C{0,4})(?:XC|XL|L?X{0,4})(?:IX|IV|V?I{0,4})")
+_ROMAN = re.compile(
+    r"(?<![\w.-])(?=[IVXLCDM]{2,15}(?![\w.-]))M{0,4}(?:CM|CD|D?C{0,4})(?:XC|XL|L?X{0,4})(?:IX|IV|V?I{0,4})"
+)
 _MONEY = re.compile(r"[$€£¥₹₽₩](?!\w)")
 # Letters and digits in one word: p95, e4b71fa. It stands in a result, or is made up.
 _MIXED = re.compile(r"(?<![\w])(?=\w{0,40}[A-Za-z])(?=\w{0,40}\d)\w{2,40}(?!\w)")
