@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from interlock import Runtime
-from interlock.tools import Tool
 from interlock.answers import Again, Agent, Answers, TurnStatus
 from interlock.answers.grounding import Source
 from interlock.answers.requirements import need
 from interlock.errors import NotFound, Permanent
 from interlock.models import Proposal
 from interlock.policy import parse_policy
+from interlock.tools import Tool
 
 DATA = Path(__file__).parent / "drafts"
 RIGHT = "right"

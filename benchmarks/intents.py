@@ -47,13 +47,6 @@ def _of_ranger(*, keywords: bool) -> dict[str, list[Intent]]:
     return found
 
 
-def _chat_of_ranger() -> tuple[str, ...]:
-    """Its own examples of small talk, as its agents have them."""
-    from interlock_ranger.agents import load_chat
-
-    return load_chat()
-
-
 def questions(domain: str) -> list[dict[str, Any]]:
     """The held-out questions of a domain."""
     text = (DATA / f"{domain}-test.jsonl").read_text(encoding="utf-8")
@@ -61,10 +54,13 @@ def questions(domain: str) -> list[dict[str, Any]]:
 
 
 def measure(domain: str, way: str) -> Counter[str]:
-    """Counts: questions that need a tool, those seen as such, those sorted right; chat, and false alarms on it."""
-    chat = _chat_of_ranger() if domain == "ranger" else ()
+    """Counts: questions that need a tool, those let through as chat, those sorted right; chat, and false alarms on it.
+
+    A line of chat that is not in the closed table is taken for a question, so that a tool is required: a false alarm
+    costs a call or a question back, and lets nothing out.
+    """
     sorters = {
-        agent: Classifier(intents, chat=chat, semantic=way != "keywords")
+        agent: Classifier(intents, semantic=way != "keywords")
         for agent, intents in agents(domain, keywords=way != "semantic").items()
     }
     counts: Counter[str] = Counter()
@@ -77,7 +73,7 @@ def measure(domain: str, way: str) -> Counter[str]:
             continue
         right = bool(tools & set(row["any"])) if row.get("any") else tools == set(row["tools"])
         counts["needs"] += 1
-        counts["seen"] += not found.chat
+        counts["through"] += found.chat
         counts["right"] += right
         counts[f"{row['kind']}"] += 1
         counts[f"{row['kind']} right"] += right
@@ -87,18 +83,17 @@ def measure(domain: str, way: str) -> Counter[str]:
 def row(name: str, way: str, counts: Counter[str]) -> str:
     """A line of the table."""
     kinds = " | ".join(f"{counts[f'{kind} right'] / counts[kind]:.0%}" for kind in ("plain", "paraphrase", "trap"))
-    seen = counts["seen"] + counts["alarms"]
     return (
-        f"| {name} | {way} | {counts['seen'] / counts['needs']:.3f} | {counts['seen'] / max(1, seen):.3f}"
-        f" | {counts['alarms'] / counts['chat']:.1%} | {counts['right'] / counts['needs']:.3f} | {kinds} |\n"
+        f"| {name} | {way} | {counts['through']} of {counts['needs']} | {counts['alarms']} of {counts['chat']}"
+        f" ({counts['alarms'] / counts['chat']:.1%}) | {counts['right'] / counts['needs']:.3f} | {kinds} |\n"
     )
 
 
 def table() -> tuple[str, Counter[str]]:
     """All domains and ways, and the counts of both together over all domains."""
-    heads = ("domain", "by", "recall (needs a tool)", "precision", "false alarms on chat", "right tool")
+    heads = ("domain", "by", "questions let through as chat", "false alarms on chat", "right tool")
     text = f"| {' | '.join((*heads, 'plain', 'paraphrase', 'trap'))} |\n"
-    text += "|---|---|---|---|---|---|---|---|---|\n"
+    text += "|---|---|---|---|---|---|---|---|\n"
     total: dict[str, Counter[str]] = {way: Counter() for way in WAYS}
     for domain in DOMAINS:
         for way in WAYS:

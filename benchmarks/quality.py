@@ -22,10 +22,12 @@ Written by `make bench-turns` (`benchmarks/quality.py`); do not edit. Python {py
 Held-out questions of four domains (`benchmarks/intents/*-test.jsonl`; {questions} questions and {chat} lines of chat),
 written one by one and apart from the examples that train the head. "Right tool" means exactly the tools that the
 question needs; paraphrases avoid the words of the tools, traps use the words of other tools. Both together must
-reach, over all domains: recall ≥ 0.97, false alarms ≤ 3 %, right tool ≥ 0.93.
+reach, over all domains: no question let through as chat, right tool ≥ 0.93. Chat is a closed table
+(`src/interlock/answers/tables/conversation.toml`), which was written without a look at these lines: one that is not in
+it is a false alarm. Then a tool is required for it, which costs a call or a question back, and lets nothing out.
 
 {intents}
-Both together, all domains: recall {recall:.3f}, false alarms {alarms:.1%}, right tool {right:.3f}.
+Both together, all domains: {through} questions let through, false alarms {alarms:.1%}, right tool {right:.3f}.
 
 ## Grounding
 
@@ -65,7 +67,7 @@ def main() -> int:
         questions=counts["needs"],
         chat=counts["chat"],
         intents=table,
-        recall=counts["seen"] / counts["needs"],
+        through=counts["through"],
         alarms=counts["alarms"] / counts["chat"],
         right=counts["right"] / counts["needs"],
         answers=total["answers"],

@@ -44,8 +44,8 @@ from interlock.errors import ConfigError  # noqa: E402
 from interlock.models import Model, Proposal, Reply, Request, Usage  # noqa: E402
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.ports import Query  # noqa: E402
-from interlock.testing import BEHAVIOURS, FirstChoice, Script, make_scripted  # noqa: E402
-from tests.test_turns import AGENT, ANSWER, EXPECTED, NAMES, OPEN, QUESTION, SCRIPT, tools  # noqa: E402
+from interlock.testing import FirstChoice, Script, make_scripted  # noqa: E402
+from tests.test_turns import AGENT, ANSWER, EVERY, EXPECTED, NAMES, OPEN, QUESTION, SCRIPT, tools  # noqa: E402
 
 CONFIRMED = OPEN.replace('vouched = ["user"]', 'vouched = ["adk"]\nself_approval = true')
 """Whoever asked may confirm in the session, as ADK's users expect it: the policy says so."""
@@ -76,7 +76,7 @@ def plugin_of(app: App) -> InterlockPlugin:
     return plugin
 
 
-@pytest.mark.parametrize("name", BEHAVIOURS)
+@pytest.mark.parametrize("name", EVERY)
 async def test_whatever_the_model_does(name: str) -> None:
     model = make_scripted(name, SCRIPT)
     agent = AGENT if name != "hangs" else msgspec.structs.replace(AGENT, deadline_s=0.3)
@@ -352,24 +352,30 @@ async def test_ways_around_are_refused_at_the_start() -> None:
 
 
 async def test_the_next_question_may_rest_on_what_was_found_before() -> None:
-    app, runtime = application(make_scripted("obedient", SCRIPT))
+    listing = Intent(name="listing", requires="list_trails", keywords=("which trails",))
+    agent = msgspec.structs.replace(AGENT, intents=(*AGENT.intents, listing))
+    app, runtime = application(make_scripted("obedient", SCRIPT), agent=agent)
     runner = InterlockRunner(app)
     first = await runner.ask(QUESTION, session_id="s")
     assert first.verified
-    use(app, InterlockLlm, make_scripted("never calls", SCRIPT))
+    reminds = Script("list_trails", {}, "There is waldo-lake-3536; I said class 3, 41.5 trees.")
 
     class Reminds(InterlockLlm):
+        """Calls, whatever the session holds of earlier calls."""
+
         async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
             from google.adk.models.llm_response import LlmResponse
 
-            yield LlmResponse(
-                content=types.Content(role="model", parts=[types.Part(text="I said class 3, 41.5 trees.")])
-            )
+            last = (llm_request.contents[-1].parts or [])[-1]
+            called = last.function_response is not None
+            call = types.Part(function_call=types.FunctionCall(name=reminds.tool, args={}))
+            part = types.Part(text=reminds.answer) if called else call
+            yield LlmResponse(content=types.Content(role="model", parts=[part]))
 
     use(app, Reminds, make_scripted("obedient", SCRIPT))
-    second = await runner.ask("thanks!", session_id="s")
-    assert second.verified
-    assert second.claims[0].source == f"record {first.records[0]}"
+    second = await runner.ask("Which trails are there?", session_id="s")
+    assert second.status is TurnStatus.VERIFIED
+    assert f"record {first.records[0]}" in {claim.source for claim in second.claims}
     await runtime.close()
 
 

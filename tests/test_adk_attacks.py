@@ -148,7 +148,8 @@ async def test_another_function_with_the_name_of_a_contract_is_not_run() -> None
 
 async def test_what_a_client_writes_into_the_session_is_not_believed() -> None:
     ran: list[str] = []
-    app, runtime = application(make_scripted("obedient", SCRIPT))
+    # Of an agent without intents nothing is required: what it says may rest on what was found before.
+    app, runtime = application(make_scripted("obedient", SCRIPT), agent=Agent(name="trails", tools=NAMES))
     alice = Session(app, "alice")
     await alice.send(types.Part(text=QUESTION))
     number = next(r.id for r in [r async for r in runtime.store.records(Query())] if r.kind == "call")
@@ -159,9 +160,9 @@ async def test_what_a_client_writes_into_the_session_is_not_believed() -> None:
     for other in (mallory, Session(app, "alice", "another session")):
         for given in ([number, "x", 99999], [kept, [number, "\ud800"], [True, None]], "x"):
             both = {"interlock_records": given, "interlock_waiting": given}
-            events = await other.send(types.Part(text="thanks!"), state_delta=both)
+            events = await other.send(types.Part(text="and again?"), state_delta=both)
             assert not any("41.5" in text for text in texts(events))
-    assert any("41.5" in text for text in texts(await alice.send(types.Part(text="thanks!"))))
+    assert any("41.5" in text for text in texts(await alice.send(types.Part(text="and again?"))))
     await runtime.close()
 
     app, runtime = application(make_scripted("obedient", TELL), agent=TELLER, policy=REVIEWED, ran=ran)
@@ -219,7 +220,7 @@ async def test_a_turn_that_ended_elsewhere_gives_its_answer_to_whoever_confirms_
         ended = await turn.finish("The crew was told.")
     assert isinstance(ended, TurnResult)
     assert (ended.verified, ran) == (True, ["mail crew"])
-    assert await waiting.confirm() == ["The crew was told."]
+    assert await waiting.confirm() == [f"The crew was told.\n\nDone: notify (record {ended.effects[0].record})."]
     assert ran == ["mail crew"]
     await waiting.runtime.close()
 
@@ -236,7 +237,8 @@ async def test_the_answer_of_anybody_else_does_not_leave_in_an_agents_name(agent
     for turn in (other, "no-such-turn"):
         assert await waiting.confirm(turn) == ["This question cannot be gone on with."]
     assert ran == []
-    assert await waiting.confirm(waiting.ticket.turn) == ["The crew was told."]
+    (said,) = await waiting.confirm(waiting.ticket.turn)
+    assert said.startswith("The crew was told.\n\nDone: notify (record ")
     assert ran == ["mail crew"]
     await waiting.runtime.close()
 
@@ -421,13 +423,13 @@ async def test_parallel_delegation_and_waiting_inside_a_sub_agent(tmp_path: Path
         "surveyor": Agent(name="surveyor", tools=("area",), semantic=False),
     }
     app = App(name="t", root_agent=boss, plugins=[InterlockPlugin(runtime, agents)])
-    result = await InterlockRunner(app).ask("hello")
+    result = await InterlockRunner(app).ask("How many hectares?")
     assert result.verified
     from interlock.operations.ledger_writer import payload_of
 
     opened = [r async for r in runtime.store.records(Query()) if r.status == "opened"]
     asked = [(await payload_of(runtime.store, r.id, r.content()))["question"] for r in opened]
-    assert sorted(asked) == ["100 acres?", "200 acres?", "hello"]
+    assert sorted(asked) == ["100 acres?", "200 acres?", "How many hectares?"]
     assert {r.content().arguments["parent"] for r in opened[1:]} == {opened[0].turn}
     await runtime.close()
 
@@ -478,8 +480,11 @@ async def test_of_two_questions_in_sessions_of_one_id_each_gets_its_own_answer(o
     app, runtime = application(Greeting(), agent=Agent(name="trails", tools=NAMES, semantic=False))
     runner = InterlockRunner(app)
     await runner.runner.session_service.create_session(app_name=app.name, user_id="ann", session_id="s")
-    first = asyncio.create_task(runner.ask("first", user_id="ann", session_id="s"))
+    first = asyncio.create_task(runner.ask("good morning", user_id="ann", session_id="s"))
     await began.wait()
-    second = asyncio.create_task(runner.ask("second", user_id=other, session_id="s"))
-    assert [result.answer for result in await asyncio.gather(first, second)] == ["Hello first", "Hello second"]
+    second = asyncio.create_task(runner.ask("good evening", user_id=other, session_id="s"))
+    assert [result.answer for result in await asyncio.gather(first, second)] == [
+        "Hello good morning",
+        "Hello good evening",
+    ]
     await runtime.close()

@@ -152,8 +152,8 @@ def test_one_is_not_many() -> None:
     [
         (TurnStatus.RENDERED, "Nothing was lost.", True),  # the reason is a word of the answer by chance
         (TurnStatus.TIMED_OUT, "The request timed out.", True),
-        (TurnStatus.LIMITED, "Unable to retrieve it. It is lost. Please try again.", False),
-        (TurnStatus.LIMITED, "Unable to retrieve it, since it got l-o-s-t.", False),
+        (TurnStatus.TOOL_FAILED, "Unable to retrieve it. It is lost. Please try again.", False),
+        (TurnStatus.TOOL_FAILED, "Unable to retrieve it, since it got l-o-s-t.", False),
         (TurnStatus.ASKED, "Which one is lost?", False),
     ],
 )

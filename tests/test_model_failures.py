@@ -67,7 +67,7 @@ async def test_whatever_a_model_raises_ends_the_turn(
     runtime, model = opened(), Failing(reply)
     with caplog.at_level(logging.ERROR, logger="interlock"):
         result = await ask(runtime, model, question)
-    assert (result.outcome, result.status, result.verified) == (TurnOutcome.NO_REPLY, TurnStatus.LIMITED, False)
+    assert (result.outcome, result.status, result.verified) == (TurnOutcome.NO_REPLY, TurnStatus.NO_REPLY, False)
     assert words in result.answer
     assert (model.asked, result.model_calls, result.ticket) == (1, 1, None)
     assert "4711" not in result.answer
@@ -123,7 +123,7 @@ def test_a_failed_model_is_a_sentence_a_listed_turn_and_a_figure(
     assert "Traceback" not in said.out
     assert main(["turns", "list", "--outcome", "no_reply", "--json"]) == 0
     (turn,) = json.loads(capsys.readouterr().out)
-    assert (turn["status"], turn["outcome"]) == ("limited", "NO_REPLY")
+    assert (turn["status"], turn["outcome"]) == ("no_reply", "NO_REPLY")
     assert main(["metrics", "enforcement", "--json"]) == 1
     (line,) = json.loads(capsys.readouterr().out)["agents"]
     assert (line["turns"], line["outcomes"], line["combined"]) == (1, {"NO_REPLY": 1}, 0.0)

@@ -25,7 +25,13 @@ OPEN = 'version = 1\nmode = "apply"\n[review]\nvouched = ["user"]\n[[rule]]\nid 
 TRAILS = {"waldo-lake-3536": "Waldo Lake", "waldo-mtn-3540": "Waldo Mountain", "bobby-lake-3526": "Bobby Lake"}
 QUESTION = "What is the damage on Waldo Lake?"
 ANSWER = "Waldo Lake is class 3 with 41.5 downed trees per mile."
-SCRIPT = Script("classify_damage", {"trail_id": "Waldo Lake"}, ANSWER, other="list_trails")
+SCRIPT = Script(
+    "classify_damage",
+    {"trail_id": "Waldo Lake"},
+    ANSWER,
+    other="list_trails",
+    elsewhere={"trail_id": "Bobby Lake"},
+)
 
 
 def tools(ran: list[str] | None = None) -> list[Any]:
@@ -86,17 +92,34 @@ EXPECTED = {
     "loops": ("PASSED", "rendered"),
     "claims success": ("ESCALATED", "escalated"),
     "hallucinates": ("RETRY_SUCCEEDED", "rendered"),
+    "asks elsewhere": ("ESCALATED", "escalated"),
+    "claims effects": ("RETRY_SUCCEEDED", "rendered"),
+    "swaps figures": ("RETRY_SUCCEEDED", "rendered"),
+    "other scripts": ("RETRY_SUCCEEDED", "rendered"),
+    "figures in words": ("RETRY_SUCCEEDED", "rendered"),
+    "markup in figures": ("RETRY_SUCCEEDED", "rendered"),
     "floods": ("PASSED", "verified"),
     "malformed": ("ESCALATED", "escalated"),
     "refuses": ("BLOCKED", "blocked"),
-    "fails": ("NO_REPLY", "limited"),
+    "fails": ("NO_REPLY", "no_reply"),
     "literal any": ("PASSED", "verified"),
     "silent": ("ESCALATED", "escalated"),
     "hangs": ("TIMEOUT", "timed_out"),
 }
 
 
-@pytest.mark.parametrize("name", BEHAVIOURS)
+NOT_YET = {
+    "swaps figures": "a figure that stands in a result supports it anywhere, whichever field it is of",
+    "figures in words": "numbers in words are read in English alone",
+}
+"""What still leaves, and why."""
+EVERY = [
+    pytest.param(name, marks=pytest.mark.xfail(reason=NOT_YET[name], strict=True)) if name in NOT_YET else name
+    for name in BEHAVIOURS
+]
+
+
+@pytest.mark.parametrize("name", EVERY)
 async def test_whatever_the_model_does(name: str) -> None:
     runtime, model = opened(), make_scripted(name, SCRIPT)
     agent = AGENT if name != "hangs" else Agent(**{**as_kwargs(AGENT), "deadline_s": 0.2})
@@ -310,7 +333,8 @@ async def test_what_a_person_refused_stands_beside_an_answer_that_did_not_need_i
     async with answers.reopen(turn.id, agent=AGENT) as again:
         done = await again.finish("Good morning.")
     assert isinstance(done, TurnResult)
-    assert done.answer == "Good morning.\n\nNote: notify was not done: user:boss denied it: NO, never."
+    said = "Good morning.\n\nNote: notify was not done: user:boss denied it: NO, never."
+    assert done.answer == f"{said}\n\nRefused: notify (record {done.effects[0].record})."
     await runtime.close()
 
 
@@ -400,7 +424,7 @@ async def test_a_name_that_fits_several_is_asked_and_one_that_fits_none_is_nothi
 async def test_ordered_and_alternative_requirements() -> None:
     runtime = opened()
     ordered = all_of("list_trails", "classify_damage", in_order=True)
-    async with Answers(runtime).turn(QUESTION, agent=AGENT, requires=ordered) as turn:
+    async with Answers(runtime).turn("What is the damage by now?", agent=AGENT, requires=ordered) as turn:
         await turn.call("classify_damage", {"trail_id": "Waldo Lake"})
         first = await turn.finish(ANSWER)
         assert isinstance(first, Again)
@@ -452,26 +476,11 @@ async def test_observing_lets_everything_out_marked_and_records_what_would_have_
     agent = Agent(**{**as_kwargs(AGENT), "enforcement": "observe"})
     async with Answers(runtime).turn(QUESTION, agent=agent) as turn:
         result = await run_turn(turn, make_scripted("never calls", SCRIPT))
-    assert result.status is TurnStatus.OBSERVED
+    assert result.status is TurnStatus.UNVERIFIED
     assert not result.verified
     assert "fair condition" in result.answer
     assert "unverified" in result.answer
     assert "retry" in result.reason
-    await runtime.close()
-
-
-async def test_conversation_needs_no_tool_but_its_figures_are_checked() -> None:
-    runtime = opened()
-    async with Answers(runtime).turn("thanks a lot!", agent=AGENT) as turn:
-        result = await turn.finish("You are welcome.")
-    assert isinstance(result, TurnResult)
-    assert result.outcome is TurnOutcome.SKIPPED_NO_REQUIREMENTS
-    assert (result.status, result.verified) == (TurnStatus.CONVERSATION, False)  # nothing was there to verify it by
-    async with Answers(runtime).turn("thanks a lot!", agent=AGENT) as turn:
-        assert isinstance(await turn.finish("Welcome! 4,200 acres burned."), Again)
-        result = await turn.finish("As I said, 4,200 acres.")
-    assert isinstance(result, TurnResult)
-    assert "4,200" not in result.answer
     await runtime.close()
 
 
@@ -482,7 +491,7 @@ async def test_an_answer_may_rest_on_records_and_chunks_that_were_given() -> Non
         await turn.finish(ANSWER)
     assert outcome.record is not None
     chunk = Source("chunk 7", "The bridge was built in 1931.")
-    async with Answers(runtime).turn("thanks a lot!", agent=AGENT, given=[outcome.record, chunk]) as turn:
+    async with Answers(runtime).turn("And now?", agent=AGENT, requires=all_of(), given=[outcome.record, chunk]) as turn:
         result = await turn.finish("Earlier: class 3, and the bridge is from 1931.")
     assert isinstance(result, TurnResult)
     assert {claim.source for claim in result.claims} == {f"record {outcome.record}", "chunk 7"}

@@ -168,7 +168,7 @@ def test_a_model_file_that_is_not_there_is_a_sentence() -> None:
     ("said", "sentence"),
     [
         ({"requries": "echo"}, "Answers.turn takes no 'requries'; did you mean 'requires'?"),
-        ({"deadline": 3}, "Answers.turn takes no 'deadline'; it takes given, mode"),
+        ({"deadline": 3}, "Answers.turn takes no 'deadline'; it takes carried, given, mode"),
         ({"requires": 3}, "requires= is the name of a tool or a requirement such as need('lookup'), not 3"),
         ({"requires": ("echo",)}, "requires= is the name of a tool or a requirement"),
         ({"agent": "plain"}, "agent= is an interlock.answers.Agent, not 'plain'"),

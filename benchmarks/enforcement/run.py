@@ -68,7 +68,7 @@ def judge(row: dict[str, Any], status: str, answer: str, calls: list[tuple[str, 
     elif row.get("asks"):
         wrong, right = out, status == "asked"
     elif row.get("nothing"):
-        wrong, right = out, status == "limited"
+        wrong, right = out, status == "tool_failed"
     else:
         right = out and right_call(gold, calls)
         wrong = out and not right
@@ -78,7 +78,7 @@ def judge(row: dict[str, Any], status: str, answer: str, calls: list[tuple[str, 
         "written": status in ("verified", "conversation"),
         "rendered": status == "rendered",
         "asked": status == "asked",
-        "limited": status == "limited",
+        "tool_failed": status == "tool_failed",
         "person": status in ("escalated", "blocked", "waiting"),
         "timeout": status == "timed_out",
         "right": right,
@@ -169,7 +169,7 @@ def table(tiers: dict[str, list[dict[str, Any]]]) -> str:
         ("written", "an answer of the model leaves, verified by us in the last tier only"),
         ("rendered", "the results themselves leave (rendered)"),
         ("asked", "asked back"),
-        ("limited", "nothing on file, or the tool failed: said so"),
+        ("tool_failed", "nothing on file, or the tool failed: said so"),
         ("person", "a person is needed"),
         ("wrong", "**wrong but left** (wrong tool or arguments for the question)"),
         ("leaked", "**leaked** (a figure that stands in no result)"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interlock.answers.grounding import Vocabulary
 from interlock.answers.intents import Classifier, Intent
-from interlock.answers.requirements import Need, Requirement, leaves
+from interlock.answers.requirements import Need, Requirement, count_calls, leaves
 from interlock.answers.workflows import Workflow
 from interlock.errors import ConfigError
 from interlock.values import Value
@@ -27,7 +27,7 @@ class Agent(Value, frozen=True):
     rules: tuple[str, ...] = ()
     """Rules of its own, beside those that hold for every agent."""
     chat: tuple[str, ...] = ()
-    """More examples of conversation that needs no tool."""
+    """More phrases of conversation, each as a whole: those of another language, say. They are not learned from."""
     max_retries: int = 2
     deadline_s: float = 30.0
     enforcement: str = "enforce"
@@ -69,8 +69,8 @@ def require_agent(agent: object) -> None:
 
 
 def model_calls(agent: Agent, requirement: Requirement, rounds: int = 0) -> int:
-    """The most model calls that a turn can take: the first, retries, one forced for each required tool, the last.
+    """The most model calls that a turn can take: the first, retries, one forced for each required call, the last.
 
     `rounds` is how many rounds of tool calls a mode allows, if that is more than the tools that are required.
     """
-    return 2 + agent.max_retries + max(1, len(leaves(requirement)), rounds)
+    return 2 + agent.max_retries + max(1, count_calls(requirement), rounds)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import msgspec
 
 from interlock.answers import prompts
-from interlock.answers.asked import Asked
+from interlock.answers.asked import Asked, Carried
 from interlock.answers.events import ENDS, Finished, Opened, Reviewed, TurnLog, event_of
 from interlock.answers.finish import ANSWER
 from interlock.answers.grounding import Source
 from interlock.answers.history import read_history
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import TurnOutcome
+from interlock.answers.requirements import leaves
 from interlock.answers.result import Action, TurnResult, TurnStatus
+from interlock.answers.statements import with_closing_line
 from interlock.answers.workflows import Workflow
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
@@ -74,6 +76,8 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
         on_behalf_of=opened.on_behalf_of,
         root_turn=opened.root_turn,
         before=history,
+        user_words=payload.get("user_words"),
+        carried=Carried(opened.carried_from, opened.carried) if opened.carried_from or leaves(opened.carried) else None,
     )
 
 
@@ -156,4 +160,5 @@ def _apply_decision(
         raise NotAllowed("there is no draft to release: write the answer (--answer), or deny the ticket")
     else:
         status, answer = TurnStatus.RELEASED, draft
+    answer = with_closing_line(answer, before.effects)
     return msgspec.structs.replace(before, status=status, answer=answer, action=Action.NONE, reason=reason)

@@ -11,7 +11,8 @@ import msgspec
 
 from interlock.answers.agent import Agent, require_agent
 from interlock.answers.answer_review import decide_answer, fetch_result, reopen_turn
-from interlock.answers.asked import Asked, refuse_long_question
+from interlock.answers.asked import Asked, Carried, refuse_long_question
+from interlock.answers.entities import Entities, bind, delegates
 from interlock.answers.grounding import Source
 from interlock.answers.intents import Classified, Classifier
 from interlock.answers.requirements import Requirement, leaves, need
@@ -40,6 +41,8 @@ class TurnDetails(TypedDict, total=False):
     mode: Mode | str
     workflow: Workflow
     """A way of working: budgets, phases with their tools, when to stop."""
+    carried: Carried
+    """What another agent had to call for this question, where it was handed over."""
     given: Sequence[Source | int]
     """Earlier records (their numbers) and chunks of text that the answer may rest on."""
 
@@ -94,7 +97,7 @@ class Answers:
             classified = self.classify(agent, question)
         else:
             requirement = need(requires) if isinstance(requires, str) else requires
-            classified = Classified(requirement, by="caller", score=1.0)
+            classified = Classified(self._bind(agent, requirement, question), by="caller", score=1.0)
         asked = Asked(
             id=self.runtime.context.ids.new(),
             question=question,
@@ -106,6 +109,7 @@ class Answers:
             mode=None if mode is None else parse_mode(mode),
             given=tuple(details.get("given", ())),
             workflow=details.get("workflow") or agent.workflow,
+            carried=details.get("carried"),
         )
         return self._turn(agent, asked)
 
@@ -149,8 +153,26 @@ class Answers:
         return await decide_answer(await operations.decider(ticket, by, token), ticket, state, reason, text)
 
     def classify(self, agent: Agent, question: str) -> Classified:
-        """Which of an agent's intents a question has, and so what its answer needs."""
-        return self._classifier(agent).classify(question)
+        """Which of an agent's intents a question has, and so what its answer needs, and about what."""
+        classifier = self._classifier(agent)
+        found = classifier.classify(question)
+        # Somebody on file may be called as others are greeted.
+        if found.chat:
+            entities = self._entities(agent, question)
+            found = classifier.unsure() if any(map(entities.known_to, agent.tools)) else found
+        return msgspec.structs.replace(found, requirement=self._bind(agent, found.requirement, question))
+
+    def _bind(self, agent: Agent, requirement: Requirement, question: str) -> Requirement:
+        if not leaves(requirement):
+            return requirement
+        tools = {name: binding.tool for name, binding in self.runtime.context.bindings.items()}
+        return bind(requirement, self._entities(agent, question), tools, agent.tools)
+
+    def _entities(self, agent: Agent, question: str) -> Entities:
+        """What a question names: of the agent's own tools, and of all others where it can ask other agents."""
+        every = [binding.tool for binding in self.runtime.context.bindings.values()]
+        own = [tool for tool in every if tool.name in agent.tools]
+        return Entities(question, every if any(map(delegates, own)) else own)
 
     def _classifier(self, agent: Agent) -> Classifier:
         require_agent(agent)
@@ -179,5 +201,7 @@ def _refuse_odd_details(details: TurnDetails) -> None:
         require_kind("requires=", details["requires"], Requirement | str, meant)
     if details.get("workflow") is not None:
         require_kind("workflow=", details["workflow"], Workflow, "an interlock.answers.workflows.Workflow")
+    if details.get("carried") is not None:
+        require_kind("carried=", details["carried"], Carried, "an interlock.answers.asked.Carried")
     if "given" in details:
         require_all("given=", details["given"], Source | int, "numbers of records and sources")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from interlock.answers.history import Histories, History
+from msgspec.structs import replace
+
+from interlock.answers.asked import Carried
+from interlock.answers.history import Histories, History, Missing, missing_of
 from interlock.answers.ladder import TurnOutcome
-from interlock.answers.requirements import Need, Requirement
-from interlock.values import Value
+from interlock.answers.requirements import CallSeen, Need, Requirement, without_entities
+from interlock.values import Status, Value
 
 _MET = (
     TurnOutcome.PASSED,
@@ -24,14 +27,27 @@ class UnmetChild(Value, frozen=True):
     ticket: str | None = None
 
 
+async def missing_above(histories: Histories, carried: Carried, turn: str, agent: str) -> Missing:
+    """What is missing of the requirement of a question that was handed over, by all that was called for it.
+
+    That this agent was to be asked is met by its answering: its own needs are met when this is looked at.
+    """
+    above = await histories.read(carried.turn or turn, evidence=False)
+    last = max((call.record for call in (*above.calls, *above.inner)), default=0)
+    answers = CallSeen(record=last + 1, tool=agent, status=Status.OK)
+    return missing_of(carried.requirement, replace(above, inner=(*above.inner, answers)))
+
+
 async def unmet_child(histories: Histories, history: History) -> UnmetChild | None:
     """The first delegation that did not succeed; a later one for the same makes up for it."""
     latest: dict[tuple[str, Requirement | None], UnmetChild | None] = {}
     for child in history.children:
         inner = await histories.read(child, evidence=False, depth=0)
         agent = child if inner.opened is None else inner.opened.agent
-        # By agent and what was needed: success at another question does not make up for a failure.
-        latest[agent, None if inner.opened is None else inner.opened.requires] = _find_unmet(agent, inner)
+        # By agent and which tools were needed: success at another question does not make up for a failure. That it was
+        # about the right thing is for the parent's own requirement to say.
+        needed = None if inner.opened is None else without_entities(inner.opened.requires)
+        latest[agent, needed] = _find_unmet(agent, inner)
     return next((item for item in latest.values() if item is not None), None)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from interlock.answers.agent import Agent
+from interlock.answers.entities import pass_on
 from interlock.answers.result import TurnResult
 from interlock.answers.runner import DRIVEN, run_turn
 from interlock.errors import Permanent
@@ -27,13 +28,8 @@ def delegation(agent: Agent, *, description: str = "", timeout_s: float = 600.0)
 
     ask.__doc__ = description or agent.purpose or f"Ask {agent.name}."
     # A read of its own: what the child changes are calls of the child, each with its own effect on the path.
-    made = tool(effect="read", name=agent.name, timeout_s=timeout_s, known_values={"request": _whole})
+    made = tool(effect="read", name=agent.name, timeout_s=timeout_s, known_values={"request": pass_on})
     return made(ask)
-
-
-def _whole(text: str) -> tuple[str, ...]:
-    """A request is passed on as it was said."""
-    return (text,)
 
 
 def _describe_answer(result: TurnResult) -> Result[dict[str, Json]]:

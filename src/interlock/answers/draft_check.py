@@ -5,16 +5,17 @@ Where there is much to read this happens off the event loop, so that other turns
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from interlock.answers.agent import Agent
 from interlock.answers.grounding import Grounded, Source, default_vocabulary, ground_safely
 from interlock.answers.grounding.meaning import meaning_of
 from interlock.answers.history import History
 from interlock.answers.relevance import is_irrelevant
-from interlock.answers.staleness import mark_stale
-from interlock.config import TextLimits
-from interlock.tools import Tool
+from interlock.answers.staleness import asked_for, mark_stale
+from interlock.answers.statements import EffectStatement, check_safely, without_closing_line
+from interlock.answers.statements.recorded import turn_records
+from interlock.engine import EngineContext
 from interlock.tools.long_texts import leave_loop, size_of
 from interlock.values import Value
 
@@ -25,29 +26,36 @@ class CheckedDraft(Value, frozen=True):
     grounded: Grounded = Grounded()
     irrelevant: bool = False
     """It rests on nothing that the tools returned."""
+    statements: tuple[EffectStatement, ...] = ()
+    """What it says of deeds, each with whether the records agree."""
+
+    @property
+    def disagreements(self) -> tuple[str, ...]:
+        """What it says that the records contradict, with what they say."""
+        return tuple(f"{item.text!r}, but {item.why}" for item in self.statements if not item.agrees)
 
 
 async def check_draft(
-    draft: str,
-    agent: Agent,
-    history: History,
-    sources: Sequence[Source],
-    limits: TextLimits,
-    *,
-    question: str,
-    tools: Iterable[Tool] = (),
+    draft: str, agent: Agent, history: History, sources: Sequence[Source], ctx: EngineContext, *, question: str
 ) -> CheckedDraft:
     """Hold a draft against what it may rest on: the sources, and the user's own words, which prove nothing."""
 
+    if not draft:
+        return CheckedDraft()
+    records = await turn_records(ctx, agent.tools, history)
+    draft = without_closing_line(draft)  # that line is written from the records alone, and stands below what is checked
+
     def check() -> CheckedDraft:
-        fresh = mark_stale(sources, history.calls, (agent.vocabulary or default_vocabulary()).words)
-        known = [*fresh, *history.asked, Source("question", question, echo=True)]
-        grounded = ground_safely(draft, known, agent.vocabulary, limits, meanings)
+        statements = check_safely(draft, records)
+        if not agent.grounding:
+            return CheckedDraft(statements=statements)
+        words = agent.vocabulary or default_vocabulary()
+        calls = (*history.calls, *history.below)
+        known = [*mark_stale(sources, calls, words.words), *asked_for(calls), Source("question", question, echo=True)]
+        meanings = {name: meaning_of(binding.tool) for name, binding in ctx.bindings.items()}
+        grounded = ground_safely(draft, known, words, ctx.limits, meanings)
         # A draft that was not read as a whole is sent back for that alone.
         irrelevant = not grounded.unchecked and is_irrelevant(draft, question, grounded, history)
-        return CheckedDraft(grounded, irrelevant)
+        return CheckedDraft(grounded, irrelevant, statements)
 
-    meanings = {tool.name: meaning_of(tool) for tool in tools}
-    if not draft or not agent.grounding:
-        return CheckedDraft()
     return await leave_loop(len(draft) + len(question) + size_of([source.value for source in sources]), check)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from interlock.answers.ladder import TurnOutcome
-from interlock.answers.requirements import NOTHING, AllOf, AnyOf, Need
+from interlock.answers.ladder import Force, Retry, TurnOutcome
+from interlock.answers.requirements import NOTHING, AllOf, AnyOf, CallSeen, Need, tool_names
 from interlock.answers.result import TurnStatus
 from interlock.models.messages import Usage
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter
@@ -37,6 +38,10 @@ class Opened(Value, frozen=True, tag_field="event", tag="opened"):
     workflow: str | None = None
     mode: Mode | None = None
     run: str | None = None
+    carried: Need | AllOf | AnyOf = NOTHING
+    """What the agent that handed the question over had to call for it."""
+    carried_from: str | None = None
+    """That agent's turn."""
 
 
 class Reopened(Value, frozen=True, tag_field="event", tag="reopened"):
@@ -147,6 +152,16 @@ def event_of(record: Stored) -> TurnEvent | None:
         return None
     found: TurnEvent = msgspec.convert(record.content().arguments, TurnEvent)
     return found
+
+
+def attempt_event(step: Retry | Force, calls: Sequence[CallSeen], usage: Usage, model_calls: int) -> Retried | Forced:
+    """An attempt that did not pass: what had been called, what is missing or is forced now."""
+    called = tuple(call.tool for call in calls)
+    if isinstance(step, Force):
+        return Forced(tool=step.need.tool, called=called, usage=usage, model_calls=model_calls)
+    unsupported = len(step.unsupported) + bool(step.unchecked) + len(step.disagreements)
+    missing = tool_names(step.missing)
+    return Retried(called=called, missing=missing, unsupported=unsupported, usage=usage, model_calls=model_calls)
 
 
 def status_of(event: type[Any]) -> str:

@@ -14,6 +14,8 @@ from interlock.answers.grounding import Grounded, Source, ground_safely
 from interlock.answers.history import History
 from interlock.answers.ladder import Ask, Escalate, Pass, Render, Step, Stop, TurnOutcome, Wait
 from interlock.answers.result import Action, TurnResult, TurnStatus
+from interlock.answers.statements import TurnEffect, with_closing_line
+from interlock.answers.statements.recorded import recorded_effects
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
 from interlock.models import Usage
@@ -44,6 +46,8 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     usage: Usage
     replies: int
+    conversation: bool = False
+    """Nothing was asked for, and the draft says nothing."""
     overhead_us: int = 0
     on_behalf_of: str | None = None
 
@@ -53,14 +57,16 @@ async def finish_turn(
 ) -> TurnResult:
     """Write down how the turn ended, open the ticket where a person is needed, and give the result."""
     size = size_of([source.value for source in history.sources])  # they may be written out, in place of a draft
-    result = await leave_loop(size, _result, ending, history, ctx)
+    effects = await recorded_effects(ctx, history)
+    result = _close(await leave_loop(size, _result, ending, history, ctx), effects)
     asks: tuple[AskPerson, ...] = ()
     opened = ""
     # Before the record: the answer names the ticket, and both land in one commit.
     if result.action is Action.HUMAN_REVIEW and ending.agent.enforcement == "enforce":
         ticket = stamp(_ticket(writer, ctx, ending, result.reason), await writer.store_time_us())
         asks = (AskPerson(ticket),)
-        result = msgspec.structs.replace(result, ticket=ticket.id, answer=_escalation(ending, history, ticket.id))
+        held = msgspec.structs.replace(result, ticket=ticket.id, answer=_escalation(ending, history, ticket.id))
+        result = _close(held, effects)
         opened = ticket_digest(ticket, partial(store_digest, writer.store))
     payload = {"draft": ending.draft, "result": msgspec.to_builtins(result)}
     try:
@@ -68,9 +74,14 @@ async def finish_turn(
         await log.append(event, payload, *asks)
     except NotAllowed as refused:  # the same draft is waiting already
         answer = _escalation(ending, history, refused.instead)
-        result = msgspec.structs.replace(result, ticket=refused.instead, answer=answer)
+        result = _close(msgspec.structs.replace(result, ticket=refused.instead, answer=answer), effects)
         await log.append(_event(ending, result), {**payload, "result": msgspec.to_builtins(result)})
     return result
+
+
+def _close(result: TurnResult, effects: tuple[TurnEffect, ...]) -> TurnResult:
+    """The result with what was done, waits or was refused, as values and as the last line of the answer."""
+    return msgspec.structs.replace(result, effects=effects, answer=with_closing_line(result.answer, effects))
 
 
 def _event(ending: TurnEnd, result: TurnResult) -> Finished:
@@ -99,7 +110,7 @@ def _result(ending: TurnEnd, history: History, ctx: EngineContext) -> TurnResult
         outcome = getattr(step, "outcome", TurnOutcome.ESCALATED)  # Retry, Force, Ask and Wait have none
         return TurnResult(
             **common,
-            status=TurnStatus.OBSERVED,
+            status=TurnStatus.UNVERIFIED,
             outcome=outcome,
             verified=False,
             answer=f"{ending.draft}\n\n(unverified: enforcement is off for this agent)",
@@ -161,12 +172,11 @@ def _common(ending: TurnEnd, history: History) -> dict[str, Any]:
 
 
 def _pass(ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome) -> TurnResult:
-    rests = ending.required or bool(history.sources) or ending.grounded.cites
     return TurnResult(
         **common,
-        status=TurnStatus.VERIFIED if rests else TurnStatus.CONVERSATION,
+        status=TurnStatus.CONVERSATION if ending.conversation else TurnStatus.VERIFIED,
         outcome=outcome,
-        verified=rests,
+        verified=not ending.conversation,
         answer=prompts.add_notes(ending.draft, (*history.notes, *ending.notes)),
         claims=ending.grounded.claims,
         confidence=history.confidence,
@@ -206,11 +216,14 @@ def _redact(source: Source, ctx: EngineContext) -> Source:
     return msgspec.structs.replace(source, value=Redactor(fields, source.value).value(source.value))
 
 
+_STOPPED = {TurnOutcome.TIMEOUT: TurnStatus.TIMED_OUT, TurnOutcome.NO_REPLY: TurnStatus.NO_REPLY}
+
+
 def _stop(common: dict[str, Any], step: Stop) -> TurnResult:
     reason = step.reason
     return TurnResult(
         **common,
-        status=TurnStatus.TIMED_OUT if step.outcome is TurnOutcome.TIMEOUT else TurnStatus.LIMITED,
+        status=_STOPPED.get(step.outcome, TurnStatus.TOOL_FAILED),
         outcome=step.outcome,
         verified=False,
         answer=_limitation(step),

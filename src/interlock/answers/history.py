@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -47,10 +47,14 @@ class History(Value, frozen=True):
     opened: Opened | None = None
     finished: Finished | None = None
     calls: tuple[CallSeen, ...] = ()
+    inner: tuple[CallSeen, ...] = ()
+    """Calls of the turns that it delegated to, each by the agent of its turn."""
     retries: int = 0
     corrected: bool = False
     forced: tuple[str, ...] = ()
     children: tuple[str, ...] = ()
+    below: tuple[CallSeen, ...] = ()
+    """The calls of the turns that it delegated to."""
     planned: bool = False
     """The model has written the plan that its workflow wants."""
     offered: tuple[str, ...] | None = None
@@ -58,14 +62,17 @@ class History(Value, frozen=True):
     usage: Usage = Usage()
     model_calls: int = 0
     sources: tuple[Source, ...] = ()
-    asked: tuple[Source, ...] = ()
-    """What calls looked for or tried, and why a rule refused them: to be said, not to be rested on."""
     confidence: float | None = None
     data_sources: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
     """What was noted while it was worked on, to be said with the answer."""
     notes: tuple[str, ...] = ()
     """What an answer must say whatever the model writes: changes that were only planned, nothing on file."""
+
+    @property
+    def own(self) -> tuple[CallSeen, ...]:
+        """Calls of the turn's own agent: what somebody else calls in its name meets none of its requirements."""
+        return tuple(call for call in self.calls if self.opened is None or call.actor == self.opened.agent)
 
     @property
     def records(self) -> tuple[int, ...]:
@@ -106,20 +113,23 @@ class Histories:
             await fold.catch_up(evidence=evidence)
         history = fold.history(evidence=evidence)
         sources, named, notes = list(history.sources), list(history.data_sources), list(history.notes)
-        asked = list(history.asked)
+        below: list[CallSeen] = []
         confidences = [] if history.confidence is None else [history.confidence]
+        own: list[CallSeen] = []
         for child in history.children if depth else ():
             inner = await self._read(child, evidence, depth - 1)
             # Children first, so that a figure is traced to where it was computed before who passed it on.
             sources = [*inner.sources, *sources]
-            asked += inner.asked
             named += inner.data_sources
+            own += (*inner.own, *inner.inner)
             notes += inner.notes
+            below += (*inner.calls, *inner.below)
             confidences += [] if inner.confidence is None else [inner.confidence]
         return replace(
             history,
+            inner=tuple(own),
             sources=tuple(sources),
-            asked=tuple(asked),
+            below=tuple(below),
             confidence=min(confidences, default=None),  # an answer is as sure as the least sure result
             data_sources=tuple(dict.fromkeys(named)),
             notes=tuple(dict.fromkeys(notes)),
@@ -184,7 +194,6 @@ class _Fold:
         for _number, event in sorted(self._events.items()):
             history = _after(history, event)
         found = [item for _number, item in sorted(self._evidence.items())] if evidence else []
-        asked = [source for _number, call in sorted(self._calls.items()) for source in _asked(call)] if evidence else []
         return replace(
             history,
             calls=tuple(_drop_retaken([call for _number, call in sorted(self._calls.items())])),
@@ -192,17 +201,7 @@ class _Fold:
             confidence=min((item.confidence for item in found if item.confidence is not None), default=None),
             data_sources=tuple(name for _number, names in sorted(self._named.items()) for name in names),
             notes=tuple(note for item in found for note in item.notes),
-            asked=tuple(asked),
         )
-
-
-def _asked(call: CallSeen) -> Iterator[Source]:
-    """What was looked for or tried, and the reason that a rule gave for refusing it."""
-    where = f"record {call.record}"
-    if call.arguments and (call.changes or call.status in _EVIDENCE):
-        yield Source(where, {"asked": call.arguments}, tool=call.tool, about=call.arguments, asked=True)
-    if call.reason is Reason.DENIED and call.message:
-        yield Source(where, {"reason": call.message}, tool=call.tool, about=call.arguments)
 
 
 class _Evidence(Value, frozen=True):
@@ -248,6 +247,7 @@ async def _see_call(store: Store, record: Stored, content: Content) -> CallSeen:
         record=record.id,
         tool=record.tool,
         status=Status(record.status),
+        actor=record.actor,
         arguments=arguments,
         mode=content.mode,
         reason=None if problem is None else problem.reason,
@@ -311,12 +311,10 @@ async def _source(store: Store, record: Stored, content: Content) -> Source:
         "hints": None if content.problem is None else list(content.problem.hints),
     }
     kept = {key: item for key, item in given.items() if item not in (None, "", [], {})}
-    # A message of a problem and its hints may quote what a model said, the keys of a plan are made from what it said,
-    # and a confidence is no figure of the domain.
+    # A message of a problem and its hints may quote what a model said, keys are made from it, a confidence is no figure.
     apart = ("problem", "hints", "confidence", *(() if made else ("keys",)))
-    arguments = whole.get("arguments", content.arguments)
-    trusted = content.trust is Trust.TRUSTED
-    return Source(f"record {record.id}", kept, apart, tool=record.tool or "", about=arguments, trusted=trusted)
+    about, trusted = whole.get("arguments", content.arguments), content.trust is Trust.TRUSTED
+    return Source(f"record {record.id}", kept, apart, tool=record.tool or "", about=about, trusted=trusted)
 
 
 async def outermost(store: Store, parent: str | None) -> str | None:
@@ -328,6 +326,15 @@ async def outermost(store: Store, parent: str | None) -> str | None:
         if isinstance(event, Opened):
             return event.root_turn or parent
     return parent
+
+
+async def words_of_user(store: Store, turn: str) -> str:
+    """What the user said in the turn in which a delegation began; nothing, if that is not kept any more."""
+    async for record in store.records(Query(turn=turn)):
+        if isinstance(event_of(record), Opened):
+            payload = await payload_of(store, record.id, record.content())
+            return str(payload.get("user_words") or payload.get("question", ""))
+    return ""
 
 
 async def given_sources(store: Store, given: Sequence[Source | int]) -> tuple[Source, ...]:
@@ -367,13 +374,14 @@ class Missing(Value, frozen=True):
 
 def missing_of(requirement: Requirement, history: History) -> Missing:
     """What is missing; why it cannot be had, why it brought nothing, what has to be asked first."""
-    missing = find_unmet(requirement, history.calls)
+    calls = sorted((*history.own, *history.inner), key=lambda call: call.record)
+    missing = find_unmet(requirement, calls)
     if missing is None:
         return Missing()
     wanted = {leaf.tool for leaf in next_needs(missing)}
-    mine = [call for call in history.calls if call.tool in wanted]
+    mine = [call for call in calls if call.tool in wanted]
     failed = empty = question = refused = ""
-    if is_hopeless(missing, history.calls):
+    if is_hopeless(missing, calls):
         denied = [call for call in mine if call.refused]
         refused = f"{denied[-1].tool} was not done: {denied[-1].message}" if denied else ""
         ended = [call for call in mine if call.ran and call.status in (Status.FAILED, Status.UNKNOWN)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from interlock.answers.requirements import Need, Requirement, next_needs
-from interlock.values import Value, shorten
+from interlock.values import Value, name_some, shorten
 
 
 class TurnOutcome(StrEnum):
@@ -52,6 +52,8 @@ class TurnState(Value, frozen=True):
     unsupported: tuple[str, ...] = ()
     unchecked: str = ""
     """Why the draft could not be checked as a whole: it is over a limit."""
+    disagreements: tuple[str, ...] = ()
+    """What the draft says was done, waits or was refused, and the records contradict."""
     irrelevant: bool = False
     """The draft rests on nothing that the tools returned."""
     retries: int = 0
@@ -82,6 +84,7 @@ class Retry(Value, frozen=True):
     missing: Requirement | None = None
     unsupported: tuple[str, ...] = ()
     unchecked: str = ""
+    disagreements: tuple[str, ...] = ()
     irrelevant: bool = False
 
 
@@ -135,7 +138,7 @@ def next_step(state: TurnState) -> Step:
         return Wait(state.ticket)
     if state.missing is not None:
         return _towards(state, state.missing)
-    sound = not state.unsupported and not state.unchecked
+    sound = not state.unsupported and not state.unchecked and not state.disagreements
     if state.has_draft and sound and not state.irrelevant:
         return Pass(_pass_outcome(state))
     if state.no_reply:
@@ -143,7 +146,7 @@ def next_step(state: TurnState) -> Step:
     # One correction, not `max_retries`: what is required has succeeded, and its results can answer by themselves.
     if not state.corrected and not state.late and not state.final and state.calls_left > 0:
         irrelevant = state.irrelevant and sound
-        return Retry(unsupported=state.unsupported, unchecked=state.unchecked, irrelevant=irrelevant)
+        return Retry(None, state.unsupported, state.unchecked, state.disagreements, irrelevant)
     # No ticket: the results are true whatever the model makes of them, so nobody has to look at them first.
     return Render(_pass_outcome(state), _why_rendered(state))
 
@@ -206,6 +209,8 @@ def _why_rendered(state: TurnState) -> str:
         return f"nothing supports {', '.join(shorten(text) for text in state.unsupported[:5])}{tail}"
     if state.unchecked:
         return state.unchecked
+    if state.disagreements:
+        return f"the records do not agree: it said {name_some([shorten(text, 200) for text in state.disagreements], 3)}"
     if state.irrelevant:
         return "the model's answer rested on nothing that the tools returned"
     return "the model gave no answer in time" if state.late else "the model gave no answer"

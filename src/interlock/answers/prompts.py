@@ -13,7 +13,7 @@ import msgspec
 from interlock.answers.agent import Agent
 from interlock.answers.grounding import Source
 from interlock.answers.ladder import Force, Retry
-from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement, describe, leaves
+from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement, describe, describe_entities
 from interlock.tools import Tool
 from interlock.values import Json, name_some, shorten
 
@@ -39,6 +39,11 @@ def retry_prompt(step: Retry | Force) -> str:
             f"Your answer says {_list(step.unsupported)}, which no tool returned. Say only figures, dates, names and"
             " citations that stand in the results; where you compute one, write the sum out (12 + 30 = 42)."
         )
+    if step.disagreements:
+        parts.append(
+            f"Your answer says {name_some([shorten(text, 400) for text in step.disagreements], 4)}. Say of what was"
+            " done, is planned, waits or was refused only what the results of the calls say."
+        )
     if step.unchecked:
         parts.append(f"Your answer cannot be checked as a whole: {step.unchecked}. Write a shorter one.")
     if step.irrelevant:
@@ -47,7 +52,7 @@ def retry_prompt(step: Retry | Force) -> str:
 
 
 def _describe_need(need: Need) -> str:
-    return need.tool + (f" with {need.where}" if need.where else "")
+    return need.tool + (f" with {need.where}" if need.where else "") + describe_entities(need)
 
 
 def _list(items: Sequence[str]) -> str:
@@ -159,11 +164,6 @@ def _short(value: Json) -> str:
     else:
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def tool_names(missing: Requirement | None) -> tuple[str, ...]:
-    """The missing tools, for a result."""
-    return () if missing is None else tuple(dict.fromkeys(leaf.tool for leaf in leaves(missing)))
 
 
 def instructions(agent: Agent, tools: Sequence[Tool]) -> str:

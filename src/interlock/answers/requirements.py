@@ -10,24 +10,39 @@ from functools import lru_cache
 from typing import Any
 
 from cel_expr_python import cel
+from msgspec.structs import replace
 
 from interlock.errors import ConfigError
 from interlock.reasons import Reason
-from interlock.values import FieldProblem, Json, Mode, Status, Value, shorten
+from interlock.values import FieldProblem, Json, Mode, Status, Value, name_some, shorten
 from interlock.wrong_values import require_kind
 
+_SHOWN = 4
 # Reached its tool and failed there; a denied or malformed call may still be made better by the model.
 _RAN = (Status.FAILED, Status.UNKNOWN)
 
 
+class NamedEntity(Value, frozen=True):
+    """Something on file that a question names, and the values of arguments that stand for it."""
+
+    name: str
+    """As it is called in the question."""
+    values: tuple[tuple[str, str], ...]
+    """Arguments and ids; one of them is enough, as a name may fit several."""
+    elsewhere: bool = False
+    """Known to tools of other agents alone: whoever is asked in this turn has to look it up."""
+
+
 class Need(Value, frozen=True, tag="need"):
-    """One successful call of a tool."""
+    """One successful call of a tool; where the question names something, calls about all that it names."""
 
     tool: str
     where: str = ""
     """A condition in CEL over `args`, the arguments of the call."""
     no_data: bool = False
     """Whether "nothing on file" is an answer too."""
+    about: tuple[NamedEntity, ...] = ()
+    """What the question names: a call about something else does not count."""
 
 
 class AllOf(Value, frozen=True, tag="all_of"):
@@ -55,6 +70,7 @@ class CallSeen(Value, frozen=True):
     record: int
     tool: str
     status: Status
+    actor: str = ""
     arguments: Json = None
     mode: Mode = Mode.APPLY
     reason: Reason | None = None
@@ -103,7 +119,7 @@ def met_at(requirement: Requirement, calls: Sequence[CallSeen], after: int = 0) 
     """The place in `calls` after which the requirement was met by those from `after` on; None if it is not."""
     match requirement:
         case Need():
-            return next((n + 1 for n, call in enumerate(calls) if n >= after and satisfies(call, requirement)), None)
+            return _progress(requirement, calls, after)[0]
         case AnyOf(parts=parts):
             ends = [end for part in parts if (end := met_at(part, calls, after)) is not None]
             return min(ends, default=None)
@@ -123,7 +139,7 @@ def find_unmet(requirement: Requirement, calls: Sequence[CallSeen], after: int =
         return None
     match requirement:
         case Need():
-            return requirement
+            return replace(requirement, about=_progress(requirement, calls, after)[1])
         case AnyOf(parts=parts):
             return parts[0] if len(parts) == 1 else requirement
         case AllOf(parts=parts, in_order=in_order):
@@ -139,14 +155,47 @@ def find_unmet(requirement: Requirement, calls: Sequence[CallSeen], after: int =
             return left[0] if len(left) == 1 else AllOf(parts=tuple(left), in_order=in_order)
 
 
+def _progress(leaf: Need, calls: Sequence[CallSeen], after: int) -> tuple[int | None, tuple[NamedEntity, ...]]:
+    """The place after which a leaf was met, None if it is not; and what it has still to be called about."""
+    made, left = False, leaf.about
+    for place, call in enumerate(calls):
+        if place < after or not _has_succeeded(call, leaf):
+            continue
+        made = made or satisfies(call, leaf)
+        left = tuple(entity for entity in left if not _covers(call, entity, leaf))
+        if made and not left:
+            return place + 1, ()
+    return None, left
+
+
+def _covers(call: CallSeen, entity: NamedEntity, leaf: Need) -> bool:
+    """Whether a call is about something: of the tool itself, or of whoever else was asked."""
+    return (entity.elsewhere or (call.tool == leaf.tool and _fits(call, leaf))) and is_about(call, entity)
+
+
+def is_about(call: CallSeen, entity: NamedEntity) -> bool:
+    """Whether an argument of a call is one of the values that an entity can stand for."""
+    given = call.arguments if isinstance(call.arguments, dict) else {}
+    return any(
+        value in (item if isinstance(item := given.get(name), list) else (item,)) for name, value in entity.values
+    )
+
+
 def satisfies(call: CallSeen, leaf: Need) -> bool:
-    """Whether one call is what one leaf asks for."""
-    if call.tool != leaf.tool:
+    """Whether one call is what one leaf asks for; of several things that it has to be about, one."""
+    if call.tool != leaf.tool or not _has_succeeded(call, leaf) or not _fits(call, leaf):
         return False
+    own = [entity for entity in leaf.about if not entity.elsewhere]
+    return not own or any(is_about(call, entity) for entity in own)
+
+
+def _has_succeeded(call: CallSeen, leaf: Need) -> bool:
     # In a dry run a plan is all that there can be; nowhere else does it stand for the call.
     planned = call.status is Status.PLANNED and call.mode is Mode.DRY_RUN
-    if call.status is not Status.OK and not planned and not (leaf.no_data and call.status is Status.NO_DATA):
-        return False
+    return call.status is Status.OK or planned or (leaf.no_data and call.status is Status.NO_DATA)
+
+
+def _fits(call: CallSeen, leaf: Need) -> bool:
     return not leaf.where or _holds(leaf.where, call.arguments)
 
 
@@ -155,6 +204,21 @@ def leaves(requirement: Requirement) -> tuple[Need, ...]:
     if isinstance(requirement, Need):
         return (requirement,)
     return tuple(leaf for part in requirement.parts for leaf in leaves(part))
+
+
+def count_calls(requirement: Requirement) -> int:
+    """How many calls a requirement takes, if each is about one thing."""
+    return sum(max(1, sum(not entity.elsewhere for entity in leaf.about)) for leaf in leaves(requirement))
+
+
+def tool_names(missing: Requirement | None) -> tuple[str, ...]:
+    """The tools that are missing, each once."""
+    return () if missing is None else tuple(dict.fromkeys(leaf.tool for leaf in leaves(missing)))
+
+
+def sure_values(leaf: Need) -> tuple[tuple[str, str], ...]:
+    """Arguments and ids of what a leaf is about, where only one can be meant."""
+    return tuple(one.values[0] for one in leaf.about if len(one.values) == 1 and not one.elsewhere)
 
 
 def next_needs(missing: Requirement) -> tuple[Need, ...]:
@@ -170,10 +234,10 @@ def next_needs(missing: Requirement) -> tuple[Need, ...]:
 
 def is_hopeless(missing: Requirement, calls: Sequence[CallSeen], statuses: tuple[Status, ...] = _RAN) -> bool:
     """Whether everything that is missing was tried, and came to nothing in its tool, or a person has refused it."""
-    tried = {call.tool for call in calls if call.refused or (call.ran and call.status in statuses)}
     match missing:
-        case Need(tool=tool):
-            return tool in tried
+        case Need():
+            tried = [call for call in calls if call.refused or (call.ran and call.status in statuses)]
+            return any(_tries(call, missing) for call in tried)
         case AnyOf(parts=parts):
             return all(is_hopeless(part, calls, statuses) for part in parts)
         case AllOf(parts=parts, in_order=in_order):
@@ -181,11 +245,38 @@ def is_hopeless(missing: Requirement, calls: Sequence[CallSeen], statuses: tuple
             return any(is_hopeless(part, calls, statuses) for part in (parts[:1] if in_order else parts))
 
 
+def _tries(call: CallSeen, leaf: Need) -> bool:
+    """Whether a call, whatever came of it, was meant for a leaf: what failed for another thing says nothing of this."""
+    own = [entity for entity in leaf.about if not entity.elsewhere]
+    return call.tool == leaf.tool and (not own or any(is_about(call, entity) for entity in own))
+
+
+def without_entities(requirement: Requirement) -> Requirement:
+    """The tools alone, whatever they are to be called about."""
+    if isinstance(requirement, Need):
+        return replace(requirement, about=())
+    return replace(requirement, parts=tuple(without_entities(part) for part in requirement.parts))
+
+
+def describe_entities(leaf: Need) -> str:
+    """What a call has to be about, in words that a model can act on; empty if it may be about anything."""
+    if not leaf.about:
+        return ""
+    return " about " + name_some([_describe_entity(entity) for entity in leaf.about])
+
+
+def _describe_entity(entity: NamedEntity) -> str:
+    if entity.elsewhere:
+        return repr(shorten(entity.name))
+    return " or ".join(f"{name} {shorten(value)!r}" for name, value in entity.values[:_SHOWN])
+
+
 def describe(requirement: Requirement) -> str:
     """The requirement in words that a model and a person can act on."""
     match requirement:
         case Need(tool=tool, where=where):
-            return f"a successful call of {tool}" + (f" with {where}" if where else "")
+            tail = f" with {where}" if where else ""
+            return f"a successful call of {tool}{tail}{describe_entities(requirement)}"
         case AllOf(parts=()):
             return "nothing"
         case AllOf(parts=parts, in_order=in_order):

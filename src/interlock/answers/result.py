@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from interlock.answers.grounding import Support
 from interlock.answers.ladder import TurnOutcome
+from interlock.answers.statements import TurnEffect
 from interlock.models import Usage
 from interlock.values import Value
 
@@ -14,19 +15,21 @@ class TurnStatus(StrEnum):
     """What the answer is."""
 
     VERIFIED = "verified"
-    """Written by the model, every required tool succeeded, every figure traced."""
+    """Written by the model: every required tool succeeded, every claim is supported."""
     CONVERSATION = "conversation"
-    """Written by the model without any result of a tool: small talk, with no figure in it that nothing supports."""
+    """Nothing was asked for, and nothing is said: a fixed text, or small talk of the model's."""
     RENDERED = "rendered"
     """The tools' results themselves, in place of a draft that could not be supported."""
     ASKED = "asked"
     WAITING = "waiting"
-    LIMITED = "limited"
-    """A required tool failed or found nothing, or the model failed: the limitation is stated."""
+    TOOL_FAILED = "tool_failed"
+    """A required tool failed, found nothing or was refused by a person: the limitation is stated."""
+    NO_REPLY = "no_reply"
+    """The model failed, and there is no result to show in place of its answer."""
     ESCALATED = "escalated"
     TIMED_OUT = "timed_out"
     BLOCKED = "blocked"
-    OBSERVED = "observed"
+    UNVERIFIED = "unverified"
     """Enforcement was off: the draft as it came, unverified."""
     RELEASED = "released"
     """A reviewer let an escalated draft out."""
@@ -53,10 +56,13 @@ class TurnResult(Value, frozen=True):
     status: TurnStatus
     outcome: TurnOutcome
     verified: bool
-    """Whether it rests on results of tools, and every required one succeeded; small talk is not verified."""
+    """Whether it rests on results of tools, and every required one succeeded: so of `verified` and of `rendered`, where
+    the results themselves leave. Conversation is not verified, as there is nothing to verify it by."""
     answer: str
     claims: tuple[Support, ...] = ()
     """The figures of the answer, each with the record and path that supports it."""
+    effects: tuple[TurnEffect, ...] = ()
+    """The calls that change the world, and how each stands; the last line of the answer says it in words."""
     attempts: int = 1
     tools: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ from interlock.answers.grounding import Source
 from interlock.answers.grounding.rows import plain_name
 from interlock.answers.grounding.words import WordTable
 from interlock.answers.requirements import CallSeen
+from interlock.reasons import Reason
 from interlock.values import Json, Status
 
 _NO_FIELD = frozenset(
@@ -35,6 +36,7 @@ _NO_FIELD = frozenset(
     }
 )
 """Names that many fields have: that a change returns one says nothing about what was read before."""
+_LOOKED = (Status.OK, Status.NO_DATA, Status.PLANNED)
 _MOST_FIELDS = 200
 
 
@@ -59,6 +61,18 @@ def mark_stale(sources: Sequence[Source], calls: Sequence[CallSeen], words: Word
         # Read again after the change: the second one says how it is now.
         marked.append(replace(source, stale=("*",), stale_names=()) if again else source)
     return tuple(marked)
+
+
+def asked_for(calls: Sequence[CallSeen]) -> list[Source]:
+    """What was looked for or tried, and the reason that a rule gave for refusing it: to be said, not to be rested on."""
+    found = []
+    for call in calls:
+        where = f"record {call.record}"
+        if call.arguments and (call.changes or call.status in _LOOKED):
+            found.append(Source(where, {"asked": call.arguments}, tool=call.tool, about=call.arguments, asked=True))
+        if call.reason is Reason.DENIED and call.message:
+            found.append(Source(where, {"reason": call.message}, tool=call.tool, about=call.arguments))
+    return found
 
 
 def _mark(source: Source, change: CallSeen, made: Source | None, words: WordTable) -> Source:

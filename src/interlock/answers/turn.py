@@ -11,29 +11,28 @@ import msgspec
 
 from interlock.answers.agent import Agent, model_calls, require_agent
 from interlock.answers.asked import Again, Asked, ModelState, refuse_long_question, require_draft, require_proposals
-from interlock.answers.child_turns import unmet_child
+from interlock.answers.child_turns import missing_above, unmet_child
 from interlock.answers.draft_check import check_draft
 from interlock.answers.events import (
     Abandoned,
     Delegated,
-    Forced,
     Noted,
     Offered,
-    Opened,
     Planned,
     Reopened,
-    Retried,
     TurnLog,
+    attempt_event,
 )
 from interlock.answers.finish import TurnEnd, finish_turn
 from interlock.answers.grounding import Grounded, Source
-from interlock.answers.history import Histories, History, Missing, given_sources, missing_of, outermost
+from interlock.answers.history import Histories, History, Missing, given_sources, missing_of, outermost, words_of_user
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import Ask, Force, Retry, Step, TurnState, next_step
 from interlock.answers.parked import pending_ticket, resume_approved, with_denials
-from interlock.answers.prompts import instructions, retry_prompt, tool_names
-from interlock.answers.requirements import Requirement, leaves, next_needs
+from interlock.answers.prompts import instructions, retry_prompt
+from interlock.answers.requirements import Requirement, next_needs, sure_values, tool_names
 from interlock.answers.result import TurnResult
+from interlock.answers.small_talk import small_talk
 from interlock.errors import ConfigError
 from interlock.models.messages import Proposal, Task, Usage
 from interlock.operations.ledger_writer import LedgerWriter
@@ -93,9 +92,6 @@ class Turn:
         """The tools of the agent, as they are shown to a model."""
         return tuple(found.tool for name in self._offered if (found := self._ctx.bindings.get(name)) is not None)
 
-    def _known_tools(self) -> list[Tool]:
-        return [binding.tool for binding in self._ctx.bindings.values()]
-
     @property
     def instructions(self) -> str:
         """What the model is told before the question."""
@@ -118,44 +114,21 @@ class Turn:
         started, asked = self._ctx.clock.monotonic(), self.asked
         self._given = await given_sources(self._ctx.store, asked.given)
         self._root_turn = asked.root_turn or await outermost(self._ctx.store, asked.parent)
+        if asked.parent is not None and asked.user_words is None:
+            asked = msgspec.structs.replace(asked, user_words=await words_of_user(self._ctx.store, asked.parent))
+            self.asked = asked
         if asked.before is not None:
             await self._log.append(Reopened(agent=self.agent.name))
         else:
             if asked.parent is not None:
                 parent = TurnLog(self._writer, asked.parent)  # first: a parent must not pass without knowing of it
                 await parent.append(Delegated(child=self.id, agent=self.agent.name))
-            await self._log.append(self._opening_event(), self._payload())
+            opened = asked.opening_event(self.agent, self.most_replies, self._root_turn)
+            await self._log.append(opened, asked.payload())
         self._count_overhead(started)
         if asked.before is not None and asked.resumes:
             self.set_aside = await resume_approved(self._runtime, asked.before)
         return self
-
-    def _opening_event(self) -> Opened:
-        asked, classified = self.asked, self.asked.classified
-        return Opened(
-            agent=self.agent.name,
-            intents=classified.intents,
-            by=classified.by,
-            certainty=classified.score,
-            requires=self.requirement,
-            enforcement=self.agent.enforcement,
-            most_model_calls=self.most_replies,
-            parent=asked.parent,
-            root_turn=self._root_turn,
-            on_behalf_of=asked.on_behalf_of,
-            workflow=None if asked.workflow is None else asked.workflow.name,
-            mode=asked.mode,
-            run=asked.run,
-        )
-
-    def _payload(self) -> Json:
-        """What lies beside the record of the beginning: the question itself, and what the answer may rest on."""
-        asked = self.asked
-        return {
-            "question": asked.question,
-            "given": [item if isinstance(item, int) else msgspec.to_builtins(item) for item in asked.given],
-            "workflow": msgspec.to_builtins(asked.workflow),
-        }
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -180,6 +153,7 @@ class Turn:
             given=self.asked.given,
             workflow=agent.workflow,
             at_most_s=self.left_s,
+            user_words=self.asked.said,
         )
         return Turn(self._runtime, agent, asked, self._classify)
 
@@ -217,15 +191,16 @@ class Turn:
 
     async def task(self) -> Task:
         """What is known about the question, as values beside the words of the prompt."""
-        missing = missing_of(self.requirement, await self._histories.read(self.id, evidence=False)).what
+        missing = (await self._lacking(await self._histories.read(self.id, evidence=False))).what
+        needs = () if missing is None else next_needs(missing)
         classified = self.asked.classified
         return Task(
             question=self.asked.question,
-            required=bool(leaves(self.requirement)),
-            needs=() if missing is None else tuple(leaf.tool for leaf in next_needs(missing)),
+            required=self.asked.required,
+            needs=tuple(leaf.tool for leaf in needs),
+            about=sure_values(needs[0]) if needs else (),
             intents=classified.intents,
             certainty=classified.score,
-            purpose=self.agent.purpose or f"You are {self.agent.name}.",
             abilities=tuple(intent.name for intent in self.agent.intents),
             vocabulary=self.agent.vocabulary,
         )
@@ -321,11 +296,23 @@ class Turn:
     async def _decide(self, history: History, draft: str, model: ModelState) -> Again | TurnEnd:
         """The next step: what the model is told, with its record; or how the turn ends."""
         state, grounded = await self._state(history, draft, model)
+        enforced = self.agent.enforcement == "enforce"
+        talks = enforced and not model.no_reply and self._only_talks(history, grounded)
+        if talks:
+            draft, grounded = small_talk(self.agent, self.tools, self.asked.question, draft), Grounded()
+            clean: dict[str, Any] = {"unsupported": (), "disagreements": (), "unchecked": "", "irrelevant": False}
+            state = msgspec.structs.replace(state, has_draft=True, **clean)
         step = next_step(state)
-        if isinstance(step, Retry | Force) and self.agent.enforcement == "enforce":
-            await self._log_attempt(step, history)
+        if isinstance(step, Retry | Force) and enforced:
+            await self._log.append(attempt_event(step, history.calls, self._usage, self.replies))
             return Again(retry_prompt(step), step.need.tool if isinstance(step, Force) else None)
-        return msgspec.structs.replace(self._ending(step, draft, grounded), missing=tool_names(state.missing))
+        ending = self._ending(step, draft, grounded)
+        return msgspec.structs.replace(ending, missing=tool_names(state.missing), conversation=talks)
+
+    def _only_talks(self, history: History, grounded: Grounded) -> bool:
+        """Whether nothing was asked for; or nothing is needed, and the draft rests on nothing that was returned."""
+        rests = bool(history.sources) or grounded.cites
+        return not self.asked.required and (self.asked.classified.chat or not rests)
 
     def _ending(self, step: Step, draft: str, grounded: Grounded) -> TurnEnd:
         return TurnEnd(
@@ -336,7 +323,7 @@ class Turn:
             draft=draft,
             grounded=grounded,
             missing=(),
-            required=bool(leaves(self.requirement)),
+            required=self.asked.required,
             intents=self.asked.classified.intents,
             notes=self._said,
             usage=self._usage,
@@ -345,21 +332,19 @@ class Turn:
         )
 
     async def _state(self, history: History, draft: str, model: ModelState) -> tuple[TurnState, Grounded]:
-        lacking = missing_of(self.requirement, history)
+        lacking = await self._lacking(history)
         child = await unmet_child(self._histories, history)
-        sources, question = (*history.sources, *self._given), self.asked.question
-        found = await check_draft(
-            draft, self.agent, history, sources, self._ctx.limits, question=question, tools=self._known_tools()
-        )
+        sources, question = (*history.sources, *self._given), self.asked.said
+        found = await check_draft(draft, self.agent, history, sources, self._ctx, question=question)
         grounded = found.grounded
-        required = bool(leaves(self.requirement))
         parked = await pending_ticket(self._ctx, history, self.set_aside)
-        forced = history.forced
+        # There is no tool of that name to force.
+        forced = history.forced + tuple(name for name in tool_names(lacking.what) if name not in self.agent.tools)
         if child is not None and lacking.what is None:  # its own needs come first
             lacking = Missing(child.missing, child.failed, "", child.question)
-            forced += tuple(leaf.tool for leaf in leaves(child.missing))  # there is no tool of that name to force
+            forced += tool_names(child.missing)
         return TurnState(
-            required=required,
+            required=self.asked.required,
             missing=lacking.what,
             failed=lacking.failed,
             refused=lacking.refused,
@@ -375,7 +360,8 @@ class Turn:
             has_results=bool(history.sources),
             unsupported=tuple(claim.text for claim in grounded.unsupported),
             unchecked=grounded.unchecked,
-            irrelevant=required and found.irrelevant,
+            disagreements=found.disagreements,
+            irrelevant=self.asked.required and found.irrelevant,
             retries=history.retries,
             max_retries=self.agent.max_retries,
             corrected=history.corrected,
@@ -383,23 +369,12 @@ class Turn:
             calls_left=self.most_replies - self.replies,
         ), grounded
 
-    async def _log_attempt(self, step: Retry | Force, history: History) -> None:
-        """An attempt that did not pass: what had been called, what is missing or is forced now."""
-        called = tuple(call.tool for call in history.calls)
-        if isinstance(step, Force):
-            await self._log.append(
-                Forced(tool=step.need.tool, called=called, usage=self._usage, model_calls=self.replies)
-            )
-            return
-        await self._log.append(
-            Retried(
-                called=called,
-                missing=tool_names(step.missing),
-                unsupported=len(step.unsupported) + bool(step.unchecked),
-                usage=self._usage,
-                model_calls=self.replies,
-            )
-        )
+    async def _lacking(self, history: History) -> Missing:
+        """What is missing of what the answer needs; what was handed over with the question, once the rest is there."""
+        lacking, carried = missing_of(self.requirement, history), self.asked.carried
+        if lacking.what is not None or carried is None:
+            return lacking
+        return await missing_above(self._histories, carried, self.id, self.agent.name)
 
     def _count_overhead(self, started: float) -> None:
         self._overhead_s += self._ctx.clock.monotonic() - started

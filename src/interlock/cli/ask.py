@@ -49,13 +49,14 @@ _GOOD = (
     TurnStatus.ASKED,
     TurnStatus.WAITING,
 )
-_SAYS_WHY = (TurnStatus.ASKED, TurnStatus.LIMITED, TurnStatus.REJECTED)
+_SAYS_WHY = (TurnStatus.ASKED, TurnStatus.TOOL_FAILED, TurnStatus.NO_REPLY, TurnStatus.REJECTED)
 """Answers that hold their reason: it is not said twice."""
 _RECOGNISED_BY = {
     "keywords": "by its keywords",
     "semantic": "by its examples",
     "both": "by keywords and examples",
     "caller": "as it was asked for",
+    "phrases": "by its phrases",
 }
 
 
@@ -76,7 +77,8 @@ def register(commands: Any, common: Any) -> None:
     document_exits(
         parser,
         done="there is an answer, a question back, or a call that waits for a person",
-        wrong="there is no answer: it was escalated, limited, blocked or too late; or the policy cannot be used",
+        wrong="there is no answer: it was escalated, blocked or too late, a tool or the model failed; or the policy"
+        " cannot be used",
     )
     parser.set_defaults(run=run)
 

@@ -30,6 +30,7 @@ def describe_contract(tool: Tool) -> dict[str, Any]:
         "probe": _describe_function(tool.probe),
         "compensate": None if tool.compensate is None else tool.compensate.tool,
         "review_when": tool.review_when,
+        "says": list(tool.says),
         "operator": tool.operator,
         "capabilities": sorted(tool.capabilities),
         "trust": tool.trust.value,

@@ -27,7 +27,7 @@ from interlock.answers.events import (
     status_of,
 )
 from interlock.answers.ladder import TurnOutcome
-from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement
+from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement, describe_entities
 from interlock.cli.ask import show_answer
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
@@ -200,7 +200,7 @@ async def _tree(store: Store, turn: str, depth: int) -> Tree:
 def _needs(requirement: Requirement) -> str:
     match requirement:
         case Need(tool=tool):
-            return tool
+            return tool + describe_entities(requirement)
         case AllOf(parts=parts, in_order=in_order):
             return (" then " if in_order else " and ").join(map(_needs, parts)) or "nothing"
         case AnyOf(parts=parts):

@@ -49,12 +49,12 @@ class Task(Value, frozen=True):
     """Whether the answer needs tools at all."""
     needs: tuple[str, ...] = ()
     """The tools whose success is missing now, the next one first."""
+    about: tuple[tuple[str, str], ...] = ()
+    """Arguments and ids of what the next of them has still to be called about."""
     intents: tuple[str, ...] = ()
     """What the question was taken for."""
     certainty: float = 1.0
     """How clearly, between 0 and 1."""
-    purpose: str = ""
-    """Who the agent is, in a sentence or two."""
     abilities: tuple[str, ...] = ()
     """What the agent can be asked for."""
     vocabulary: Any = None

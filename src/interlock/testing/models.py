@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 
 from interlock.models import ModelFailed, Proposal, Reply, Request, parse_text
@@ -10,6 +11,7 @@ from interlock.values import Json, Value
 
 Arguments = Mapping[str, Json]
 _FOREVER_S = 3600.0
+_FIGURE = re.compile(r"\d+(?:\.\d+)?")
 
 
 class Script(Value, frozen=True):
@@ -20,6 +22,8 @@ class Script(Value, frozen=True):
     answer: str
     other: str = ""
     """A tool that does not help."""
+    elsewhere: dict[str, Json] = {}
+    """Arguments of the right tool that are about another thing than the question."""
 
 
 class Scripted:
@@ -90,6 +94,25 @@ def _hallucinates(model: Scripted, request: Request) -> Reply:
     return Reply("It is class 9 with 123.4 trees, see 99 CFR 1.2.") if model.has_results(request) else model.call()
 
 
+def _with_results(write: Callable[[str], str]) -> Callable[[Scripted, Request], Reply]:
+    def behave(model: Scripted, request: Request) -> Reply:
+        """Call as it should, and make something else of the true answer."""
+        return Reply(write(model.script.answer)) if model.has_results(request) else model.call()
+
+    return behave
+
+
+def _swap_figures(answer: str) -> str:
+    """The first two figures of an answer, each in the place of the other."""
+    figures = _FIGURE.findall(answer)[:2]
+    swapped = iter(reversed(figures))
+    return _FIGURE.sub(lambda found: next(swapped, found[0]), answer, count=2)
+
+
+def _asks_elsewhere(model: Scripted, request: Request) -> Reply:
+    return Reply(model.script.answer) if model.has_results(request) else model.call(**model.script.elsewhere)
+
+
 def _floods(model: Scripted, request: Request) -> Reply:
     if model.has_results(request):
         return Reply(model.script.answer)
@@ -133,6 +156,12 @@ BEHAVIOURS: dict[str, Callable[[Scripted, Request], Reply]] = {
     "loops": _loops,
     "claims success": _claims_success,
     "hallucinates": _hallucinates,
+    "asks elsewhere": _asks_elsewhere,
+    "claims effects": _with_results(lambda answer: f"{answer} I have also refunded the fee and sent you an e-mail."),
+    "swaps figures": _with_results(_swap_figures),
+    "other scripts": _with_results(lambda answer: f"{answer} There are १२३ more, ٩٩ in all."),
+    "figures in words": _with_results(lambda answer: f"{answer} Es sind noch siebenundneunzig, et quatre-vingts."),
+    "markup in figures": _with_results(lambda answer: f"{answer} There are 1<b>2</b>3 more, and 9**7**5 in all."),
     "floods": _floods,
     "malformed": _reply_malformed,
     "refuses": _refuses,

@@ -12,6 +12,7 @@ import msgspec
 
 from interlock.errors import ContractError
 from interlock.ports import Resource
+from interlock.tools.effect_words import effect_words
 from interlock.tools.effects import Compensation, Invariants, KeyOf, KeyTemplate, Probe, Simulate, refuse_bad_effect
 from interlock.tools.inputs import Input, ModelInput, SchemaInput
 from interlock.tools.known_values import KnownValues
@@ -73,6 +74,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     repeatable: bool = False
     idempotent: bool = False
     """The other side honours the idempotency key, so that even a lost answer may be tried again."""
+    says: tuple[str, ...] = ()
+    """The words for its effect: answers that use them are held against the records of its calls."""
 
     def __call__(self, *_arguments: Any, **_named: Any) -> NoReturn:
         """A tool is not called like a function: that call would be ungoverned. The sentence says how instead."""
@@ -155,7 +158,7 @@ def tool(
 
     Options: timeout_s, deadline_s, retry, capabilities, trust, redact, retention, limits, egress, known_values, fields; for
     what changes the world also key, locks, resource, simulate, invariants, probe, compensate, review_when, once_per,
-    repeatable and idempotent (see `Tool`).
+    repeatable, idempotent and says (see `Tool`).
     """
     if misplaced is not None:
         raise _explain_misplaced(misplaced)
@@ -201,6 +204,8 @@ def _build(made: _Declaration, effect: str | Effect | None, options: dict[str, A
         **check_options(name, {"effect": effect, **options}),
     }
     given["deadline_s"] = given.get("deadline_s") or _longest_s(given["timeout_s"], given["retry"])
+    if given["effect"] is not Effect.READ:
+        given["says"] = effect_words(name, made.description, given.get("says", ()))
     built = Tool(
         name=name,
         description=made.description,

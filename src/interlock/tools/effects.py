@@ -108,7 +108,7 @@ def refuse_bad_effect(tool: Any) -> None:
     """Refuse a contract whose effect cannot be planned, performed once or settled."""
     name, resource = tool.name, tool.resource
     if tool.effect is Effect.READ:
-        options = ("resource", "locks", "simulate", "invariants", "probe", "compensate")
+        options = ("resource", "locks", "simulate", "invariants", "probe", "compensate", "says")
         given = [option for option in options if getattr(tool, option)]
         if given or tool.repeatable or tool.idempotent:
             raise ContractError(f"{name}: a read changes nothing, so {', '.join(given) or 'repeatable'} has no meaning")

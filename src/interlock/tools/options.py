@@ -16,6 +16,7 @@ import msgspec
 from interlock.canonical import did_you_mean
 from interlock.config import parse_duration
 from interlock.errors import ConfigError, ContractError
+from interlock.tools.effect_words import check_says
 from interlock.tools.effects import ONCE_PER, check_compensation, key_of, simulate_of
 from interlock.tools.known_values import check_known_values
 from interlock.tools.result_fields import check_fields
@@ -180,4 +181,5 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "once_per": _check_once_per,
     "repeatable": _check_truth,
     "idempotent": _check_truth,
+    "says": check_says,
 }

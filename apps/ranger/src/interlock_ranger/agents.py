@@ -56,12 +56,6 @@ def ranger_vocabulary() -> Vocabulary:
     return default_vocabulary().extend(HERE / "vocabulary.toml")
 
 
-@cache
-def load_chat() -> tuple[str, ...]:
-    """Small talk with words of the field, which the library's own examples of conversation do not have."""
-    return tuple(tomllib.loads((HERE / "intents" / "conversation.toml").read_text(encoding="utf-8"))["examples"])
-
-
 def load_intents(agent: str) -> tuple[Intent, ...]:
     """How people ask an agent; "nothing on file" is an honest answer to any of it."""
     return tuple(
@@ -100,7 +94,6 @@ def specialist(name: str, deadline_s: float = DEADLINE_S) -> Agent:
         rules=RULES,
         deadline_s=deadline_s,
         vocabulary=ranger_vocabulary(),
-        chat=load_chat(),
     )
 
 
@@ -114,5 +107,4 @@ def coordinator(deadline_s: float = 2 * DEADLINE_S) -> Agent:
         rules=RULES,
         deadline_s=deadline_s,
         vocabulary=ranger_vocabulary(),
-        chat=load_chat(),
     )

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-import msgspec
 from google.adk.agents import BaseAgent
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
@@ -17,6 +16,14 @@ from google.genai import types
 
 from interlock.adapters.adk.bypasses import refuse_bypasses
 from interlock.adapters.adk.confirmations import SessionCall, ask, take_answer
+from interlock.adapters.adk.contents import (
+    describe_outcome,
+    force_only,
+    replace_parts,
+    text_content,
+    text_of,
+)
+from interlock.adapters.adk.handover import NOBODY, Handover, SubagentCall, refuse_live
 from interlock.adapters.adk.llm import FINAL, MODEL_FAILED, QUESTION, TURN
 from interlock.adapters.adk.session import (
     answer_instead,
@@ -29,7 +36,7 @@ from interlock.adapters.adk.session import (
 from interlock.adapters.adk.tools import RUNNING, Running
 from interlock.answers import Again, Agent, Answers, Turn, TurnResult
 from interlock.answers.asked import ModelState, question_problem
-from interlock.answers.runner import LONGEST_RESULT, as_seen_by_model, ascii_json
+from interlock.answers.runner import ascii_json
 from interlock.errors import ConfigError, NotAllowed
 from interlock.models import Usage
 from interlock.runtime import Runtime
@@ -37,8 +44,8 @@ from interlock.values import Outcome, Status
 
 AGAIN = "interlock_again"
 """A call that the plugin puts in place of a draft that cannot leave; its result tells the model what is missing."""
-_DELEGATED: ContextVar[tuple[str | None, str]] = ContextVar("interlock_adk_delegated", default=(None, ""))
-"""The turn that delegates, and what it asks."""
+_DELEGATED: ContextVar[SubagentCall] = ContextVar("interlock_adk_delegated", default=NOBODY)
+"""The turn that delegates, what it asks, and whom."""
 _LONGEST_ID = 200  # an id of the model's own, which stands in a column of the ledger
 _WITHHELD = "(withheld: this text did not come through the turn's check)"
 _BLOCKED = ("SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "RECITATION", "SPII")
@@ -59,10 +66,13 @@ WAITED: ContextVar[Waited | None] = ContextVar("interlock_adk_waited", default=N
 class _Open:
     """One agent's turn in one invocation."""
 
-    def __init__(self, turn: Turn, waited: Waited | None, key: tuple[str, str, str]) -> None:
+    def __init__(
+        self, turn: Turn, waited: Waited | None, key: tuple[str, str, str], outer: _Open | None = None
+    ) -> None:
         self.turn = turn
         self.waited = waited
         self.key = key
+        self.outer = outer  # the turn in which the agent gave the question away, if it got it back
         self.again: Again | None = None
         self.outcomes: list[Outcome] = []
 
@@ -99,6 +109,8 @@ class InterlockPlugin(BasePlugin):
         self._open: dict[tuple[str, str, str], _Open] = {}
         self._let_out: dict[tuple[str, str, str], str] = {}
         """What each agent's turn gave as its answer, until the invocation ends."""
+        self._first: dict[str, str] = {}
+        """The turn that each invocation began with: it was asked the user's question."""
 
     def deadline_s(self, agent: str) -> float | None:
         """How long an agent may take; None if it is not one of ours."""
@@ -109,6 +121,7 @@ class InterlockPlugin(BasePlugin):
         """Refuse an agent tree with a way around, and a plugin that comes before us."""
         # At every run, not at the start: an agent tree can be changed between two.
         refuse_bypasses(invocation_context.agent, self._allow, self._agents)
+        refuse_live(invocation_context, self._agents)
         # ADK stops at the first plugin that answers a callback.
         first = next(iter(invocation_context.plugin_manager.plugins), None)
         if first is not self:
@@ -120,7 +133,6 @@ class InterlockPlugin(BasePlugin):
         if known is None:
             return None
         key, user = self._key(callback_context, agent.name), user_of(callback_context)
-        parent, request = _DELEGATED.get()  # AgentTool opens another invocation, which does not know who asked
         waiting = waiting_turn(self._runtime.store, callback_context, agent.name)
         if waiting is not None:
             try:
@@ -128,21 +140,24 @@ class InterlockPlugin(BasePlugin):
                 turn = await self._answers.reopen(waiting, agent=known, on_behalf_of=user, resume=False)
             except NotAllowed as refused:
                 said = await answer_instead(self._answers, waiting, refused, agent=agent.name, user=user)
-                return _content(self._let_out_answer(key, said))
+                return text_content(self._let_out_answer(key, said))
         else:
-            question = (request or _text(callback_context.user_content)).strip() or "(no text)"
+            # AgentTool opens another invocation, which does not know who asked.
+            delegated, invocation = _DELEGATED.get(), callback_context.invocation_id
+            question = (delegated.request or text_of(callback_context.user_content)).strip() or "(no text)"
             if problem := question_problem(question, self._runtime.context.limits):
-                return _content(self._let_out_answer(key, problem[:1].upper() + problem[1:]))
+                return text_content(self._let_out_answer(key, problem[:1].upper() + problem[1:]))
             # Session state comes from clients: only what we wrote there, of this user's calls, becomes evidence.
             given = await own_records(self._runtime.store, callback_context)
             details: dict[str, Any] = {"given": given, "on_behalf_of": user}
-            if parent is not None:
-                details["parent"] = parent
+            over = Handover.to(agent, self._agents, delegated, self._first.get(invocation))
+            details |= await over.details(self._answers, question, given)
             turn = self._answers.turn(question, agent=known, **details)
+            self._first.setdefault(invocation, turn.id)
         await turn.__aenter__()
         waited = WAITED.get()  # AgentTool works in a session of its own, for the same program
         own = waited is not None and waited.session == session_of(callback_context)
-        self._open[key] = _Open(turn, waited if own else None, key)
+        self._open[key] = _Open(turn, waited if own else None, key, self._open.get(key))
         return None
 
     async def after_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> types.Content | None:
@@ -151,13 +166,15 @@ class InterlockPlugin(BasePlugin):
         open_ = self._open.pop(key, None)
         if open_ is None:
             return None
+        if open_.outer is not None:
+            self._open[key] = open_.outer
         turn, said = open_.turn, None
         parked = any(outcome.status is Status.PARKED for outcome in open_.outcomes)
         # After a pause, or when its time is up, no further draft comes that could end the turn.
         if turn.result is None and (parked or turn.left_s <= 0):
             result = await turn.finish(None)
             if isinstance(result, TurnResult):
-                said = _content(self._let_out_answer(key, result.answer))
+                said = text_content(self._let_out_answer(key, result.answer))
         if turn.result is not None:
             remember(self._runtime.store, callback_context, agent.name, turn.result)
             self._note_result(open_)
@@ -189,7 +206,7 @@ class InterlockPlugin(BasePlugin):
         if turn.replies >= turn.most_replies or turn.left_s <= 0:
             result = await turn.finish(None)
             assert isinstance(result, TurnResult)  # no reply is left, so it is an end
-            return LlmResponse(content=_content(self._let_out_answer(open_.key, result.answer)))
+            return LlmResponse(content=text_content(self._let_out_answer(open_.key, result.answer)))
         # Known to ADK, which would refuse a call of an unknown tool, but in no declaration that a model sees.
         llm_request.tools_dict[AGAIN] = _AgainTool()
         if self._instruct:
@@ -198,7 +215,7 @@ class InterlockPlugin(BasePlugin):
         # Forced for one call only: a model that takes mode=ANY at its word never answers while it is set.
         open_.again = None
         if forced is not None:
-            llm_request.config.tool_config = _only(forced)
+            llm_request.config.tool_config = force_only(forced)
         return None
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: LlmResponse) -> LlmResponse | None:
@@ -219,7 +236,7 @@ class InterlockPlugin(BasePlugin):
             open_.turn.replies += 1
             calls = [part for part in parts if part.function_call is not None]
             # Words beside a call are no answer, and would leave unchecked.
-            return None if len(calls) == len(parts) else _replace_parts(llm_response, calls)
+            return None if len(calls) == len(parts) else replace_parts(llm_response, calls)
         reason = str(getattr(llm_response.finish_reason, "value", llm_response.finish_reason or ""))
         code = str(llm_response.error_code or "")
         refused = next((word for word in (reason, code) if word in _BLOCKED), "")
@@ -227,7 +244,7 @@ class InterlockPlugin(BasePlugin):
         beside = llm_response.custom_metadata or {}
         if beside.get(QUESTION):
             asked = await open_.turn.ask(str(beside[QUESTION]))
-            return LlmResponse(content=_content(self._let_out_answer(open_.key, asked.answer)))
+            return LlmResponse(content=text_content(self._let_out_answer(open_.key, asked.answer)))
         blocked = f"the provider refused ({refused})" if refused else ""
         failed = llm_response.error_message or code if code == MODEL_FAILED else ""
         return await self._finish(open_, text, llm_response, ModelState(blocked, bool(beside.get(FINAL)), failed))
@@ -243,11 +260,11 @@ class InterlockPlugin(BasePlugin):
         step = await open_.turn.finish(text, blocked=model.blocked, final=model.final, no_reply=model.no_reply)
         if isinstance(step, TurnResult):
             answer = self._let_out_answer(open_.key, step.answer)
-            return LlmResponse(content=_content(answer), usage_metadata=before.usage_metadata)
+            return LlmResponse(content=text_content(answer), usage_metadata=before.usage_metadata)
         open_.again = step
         # ADK ends an agent's loop at a text. A call in its place keeps the loop going, and its result is the prompt.
         call = types.FunctionCall(name=AGAIN, args={"instruction": step.prompt})
-        return _replace_parts(before, [types.Part(function_call=call)])
+        return replace_parts(before, [types.Part(function_call=call)])
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
@@ -259,12 +276,11 @@ class InterlockPlugin(BasePlugin):
         # ADK takes several responses of one model call: after the one with the answer nothing is called.
         if open_ is not None and open_.turn.result is not None:
             return {"status": "denied", "reason": "the turn has ended; nothing more is called in it"}
-        before = _DELEGATED.get()
-        parent = before[0] if open_ is None else open_.turn.id
+        parent = _DELEGATED.get().parent if open_ is None else open_.turn.id
         inner = getattr(tool, "agent", None)
         running = Running(tool, tool_context)
         request = "" if inner is None else str(tool_args.get("request", "")) or ascii_json(tool_args)
-        delegated = _DELEGATED.set((parent, request))
+        delegated = _DELEGATED.set(SubagentCall(parent, request, getattr(inner, "name", "")))
         # By task, not by call id: two calls of one reply may share an id, and must not share a body.
         marked = RUNNING.set(running)
         try:
@@ -282,7 +298,7 @@ class InterlockPlugin(BasePlugin):
             ask(self._runtime.store, SessionCall(tool, tool_args, tool_context, _turn_of(open_, tool_context)), outcome)
             # A pause is no result for the model: asked again, it would make the same call again.
             tool_context.actions.skip_summarization = True
-        return _describe_outcome(outcome)
+        return describe_outcome(outcome)
 
     async def _make_call(
         self, open_: _Open | None, tool: BaseTool, arguments: dict[str, Any], tool_context: ToolContext
@@ -305,7 +321,7 @@ class InterlockPlugin(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> dict[str, Any] | None:
         """An unknown tool: before_tool has answered for it already, unless ADK could not even begin."""
-        return _describe_outcome(
+        return describe_outcome(
             await self._runtime.call(tool.name, tool_args, actor="adk", on_behalf_of=user_of(tool_context))
         )
 
@@ -322,6 +338,7 @@ class InterlockPlugin(BasePlugin):
             await self._end(self._open.pop(key))
         for key in [key for key in self._let_out if key[0] == invocation]:
             self._let_out.pop(key)
+        self._first.pop(invocation, None)
 
     async def _end(self, open_: _Open) -> None:
         """A turn that ADK gave up: if its time is up, it has ended so; otherwise nobody got an answer."""
@@ -341,7 +358,8 @@ class InterlockPlugin(BasePlugin):
             await self._end(self._open.pop(key))
 
     def _note_result(self, open_: _Open) -> None:
-        if open_.turn.asked.parent is None and open_.waited is not None:
+        asked = open_.turn.asked
+        if open_.waited is not None and (asked.parent is None or asked.carried is not None):
             open_.waited.result = open_.turn.result
 
     def _let_out_answer(self, key: tuple[str, str, str], answer: str) -> str:
@@ -360,32 +378,3 @@ class InterlockPlugin(BasePlugin):
 def _turn_of(open_: _Open | None, context: Any) -> str:
     """The id of the turn that a call belongs to; an agent without an `Agent` of ours has one for an invocation."""
     return f"adk-{context.invocation_id}" if open_ is None else open_.turn.id
-
-
-def _describe_outcome(outcome: Outcome) -> dict[str, Any]:
-    """An outcome as the model sees it."""
-    found = as_seen_by_model(outcome)
-    if len(msgspec.json.encode(found)) > LONGEST_RESULT:  # a result that is cut would be no JSON
-        return {"status": outcome.status.value, "summary": outcome.summary}
-    return found
-
-
-def _only(tool: str) -> types.ToolConfig:
-    """A configuration of its own: ADK's is shared with the agent, and changing it there would hold for ever."""
-    return types.ToolConfig(
-        function_calling_config=types.FunctionCallingConfig(
-            mode=types.FunctionCallingConfigMode.ANY, allowed_function_names=[tool]
-        )
-    )
-
-
-def _replace_parts(before: LlmResponse, parts: list[types.Part]) -> LlmResponse:
-    return LlmResponse(content=types.Content(role="model", parts=parts), usage_metadata=before.usage_metadata)
-
-
-def _content(text: str) -> types.Content:
-    return types.Content(role="model", parts=[types.Part(text=text)])
-
-
-def _text(content: types.Content | None) -> str:
-    return "" if content is None else " ".join(part.text for part in content.parts or () if part.text)

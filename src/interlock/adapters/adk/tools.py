@@ -13,6 +13,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 from pydantic import BaseModel
 
+from interlock.answers.entities import pass_on
 from interlock.errors import ContractError, Permanent
 from interlock.tools import Tool
 from interlock.values import Effect, Json
@@ -95,7 +96,7 @@ def delegations(root: BaseAgent) -> tuple[Tool, ...]:
         takes = _asks(agent)
         options: dict[str, Any] = {"timeout_s": 600.0}  # the child's own deadline is the one that counts
         if takes is None:  # a request is passed on as it was said, also by a model that can only choose
-            takes, options["known_values"] = request, {"request": lambda text: (text,)}
+            takes, options["known_values"] = request, {"request": pass_on}
         found.append(_contract(agent.name, agent.description or f"Ask {agent.name}.", takes, "read", options))
     if found:
         found.append(_contract(TRANSFER, "Hand the conversation over to another agent.", names, "read", {}))

@@ -8,7 +8,7 @@ other.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from interlock.answers.constrained.argument_extraction import extract_arguments
 from interlock.answers.constrained.fact_sentences import fact_sentences
@@ -45,8 +45,10 @@ class ConstrainedModel:
                 return Reply(final=True)  # it was tried; the same question makes the same call
             return await self._call(request, card)
         # Without a task nobody knows what is required; it can only talk, and the turn checks that.
-        if task is None or not task.required:
+        if task is None:
             return await self._talk(request)
+        if not task.required:
+            return Reply(final=True)  # what is said then is fixed, and the turn says it
         return await self._answer(request, [m for m in results if m.result["status"] == "ok"])
 
     async def close(self) -> None:
@@ -57,6 +59,7 @@ class ConstrainedModel:
         if task is not None:
             words = _vocabulary(task)
             given = await leave_loop(len(task.question), extract_arguments, card, task.question, words)
+            given |= _still_missing(task, given)
             question = await leave_loop(len(task.question), open_question, request, task, card, given, words)
             if question:
                 return Reply(question=question)
@@ -90,9 +93,8 @@ class ConstrainedModel:
         return Reply(f"{said}.", usage=reply.usage, final=True)  # the same facts give the same choice at temperature 0
 
     async def _talk(self, request: Request) -> Reply:
-        purpose = request.instructions if request.task is None else request.task.purpose
         asked = Request(
-            instructions=f"{purpose.strip()} Answer in one short friendly sentence.".strip(),
+            instructions=f"{request.instructions.strip()} Answer in one short friendly sentence.".strip(),
             messages=request.messages,
             max_tokens=min(request.max_tokens, _TALK_TOKENS),
             temperature=request.temperature,
@@ -114,6 +116,13 @@ def _next_need(request: Request) -> str | None:
     offered = {card.name for card in request.tools}
     needs = () if request.task is None else request.task.needs
     return next((name for name in needs if name in offered), None)
+
+
+def _still_missing(task: Task, given: Mapping[str, Sequence[Json]]) -> dict[str, tuple[Json, ...]]:
+    """Of several things that the question names for one argument, the one that the next call has to be about."""
+    return {
+        name: (value,) for name, value in reversed(task.about) if len(given.get(name, ())) > 1 and value in given[name]
+    }
 
 
 def _vocabulary(task: Task) -> Vocabulary:

@@ -33,6 +33,10 @@ class Cues:
             )
         return self._found[key]
 
+    def number(self, claim: Claim) -> int:
+        """Which sentence a claim stands in."""
+        return self._sentences.at(claim.start)
+
     def sentence(self, claim: Claim) -> str:
         """The sentence that a claim stands in."""
         one = self._sentences.all[self._sentences.at(claim.start)]

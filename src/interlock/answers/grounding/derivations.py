@@ -96,6 +96,7 @@ class Derivations:
         self._counts = [Term(fact) for fact in usable if fact.counted][:_MOST_COUNTED]
         self._dates = [fact for fact in usable if all(fact.date)]
         self._times = [fact for fact in usable if fact.minutes is not None and not fact.echo]
+        self._by_sentence: dict[int, list[Claim]] = defaultdict(list)
         self._shared: list[tuple[str, list[Term], Meanings]] | None = None
         self._columns: dict[str, list[Term]] = defaultdict(list)
         for term in self._terms:
@@ -274,15 +275,23 @@ class Derivations:
                 rows = {id(term.row) for term in some}
                 yield _Made(Decimal(len(rows)), frozenset(), f"rows of {what}", some)
 
+    def _said_with(self, claim: Claim, said: Sequence[Claim]) -> list[Claim]:
+        """The claims of the same sentence."""
+        if not self._by_sentence:
+            for one in said:
+                self._by_sentence[self._cues.number(one)].append(one)
+        return self._by_sentence[self._cues.number(claim)]
+
     def _threshold(self, claim: Claim, said: Sequence[Claim]) -> Iterator[_Made]:
         """Two cost more than 20 dollars: how many are above, and the figure that they are above."""
-        for limit in said:
+        for limit in self._said_with(claim, said):
             match = (
                 None if limit.number is None else _COMPARED.search(self._text[max(0, limit.start - 24) : limit.start])
             )
-            if match is None or limit.number is None or self._cues.sentence(limit) != self._cues.sentence(claim):
+            if match is None or limit.number is None:
                 continue
-            counts = [one for one in said if one is not limit and one.number is not None and not one.units]
+            here = self._said_with(claim, said)
+            counts = [one for one in here if one is not limit and one.number is not None and not one.units]
             for column, terms in self._columns.items():
                 if len(terms) < 2 or (limit.units and terms[0].units and not limit.units & terms[0].units):
                     continue

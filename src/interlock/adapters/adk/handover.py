@@ -1,0 +1,72 @@
+"""A question that one agent hands over to another is still the user's: what its answer needs goes with it.
+
+ADK hands over by `transfer_to_agent`, within an invocation, and begins the next one where the last left off. Whoever
+answers has to meet what the first agent of the tree would have had to, beside what its own intents say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from google.adk.agents import BaseAgent
+
+from interlock.answers import Agent, Answers
+from interlock.answers.asked import Carried
+from interlock.answers.history import read_history
+from interlock.errors import ConfigError
+
+
+class SubagentCall(msgspec.Struct, frozen=True):
+    """A call of one agent by another."""
+
+    parent: str | None = None
+    """The turn that delegates."""
+    request: str = ""
+    agent: str = ""
+    """Who is called; whoever works below it was handed the question over."""
+
+
+NOBODY = SubagentCall()
+"""Where no agent was called by another."""
+
+
+class Handover(msgspec.Struct, frozen=True):
+    """How a question came to an agent."""
+
+    above: Agent | None
+    """The outermost agent above it whose answers are checked; None if it was called itself, or is the first."""
+    parent: str | None
+    first: str | None
+    """The turn with which the invocation began."""
+
+    @classmethod
+    def to(cls, agent: BaseAgent, known: Mapping[str, Agent], delegated: SubagentCall, first: str | None) -> Handover:
+        """What came to this agent: by a call, which its caller answers for, or by a handover."""
+        if delegated.agent == agent.name:
+            return cls(None, delegated.parent, None)
+        found, above = None, agent.parent_agent
+        while above is not None:
+            found, above = known.get(above.name, found), above.parent_agent
+        return cls(found, delegated.parent if first is None or found is None else first, first)
+
+    async def details(self, answers: Answers, question: str, given: Sequence[int]) -> dict[str, Any]:
+        """What the turn of the agent is opened with: its parent, what is needed, what was found by then."""
+        details: dict[str, Any] = {} if self.parent is None else {"parent": self.parent}
+        if self.above is None:
+            return details
+        details["carried"] = Carried(self.first, answers.classify(self.above, question).requirement)
+        if self.first is not None:
+            before = await read_history(answers.runtime.store, self.first)
+            details["given"] = [*given, *(number for number in before.records if number not in given)]
+        return details
+
+
+def refuse_live(context: Any, known: Mapping[str, Agent]) -> None:
+    """Refuse a run that streams text and sound as the model makes them: nothing of it could be held back."""
+    if known and getattr(context, "live_request_queue", None) is not None:
+        raise ConfigError(
+            "run_live is refused: what a model says there leaves as it is made, before it could be checked; use"
+            " run_async, or an App in which no agent has an Agent of ours"
+        )

@@ -1,0 +1,56 @@
+"""`Deed`: one thing that a text says of something done, by whom, and whether it was."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from interlock.answers.statements.verb_groups import Stance
+from interlock.answers.statements.wording import Sentence
+
+
+class Doer(StrEnum):
+    """Who is said to have done it."""
+
+    SPEAKER = "speaker"
+    """I: whoever answers."""
+    HOUSE = "house"
+    """We, our team, the system: those for whom he answers."""
+    NOBODY = "nobody"
+    """It was done, and nobody is named."""
+    USER = "user"
+    OTHER = "other"
+
+
+class Form(StrEnum):
+    """By what a clause says it."""
+
+    ACTIVE = "active"
+    PASSIVE = "passive"
+    BARE = "bare"
+    """A participle without an auxiliary: "Refund issued"."""
+    LABEL = "label"
+    """The same before a colon, as in a list of values."""
+    PHRASE = "phrase"
+    """Without a verb for the deed: "you are all set"."""
+    STATE = "state"
+    """By how a thing is now: "the credit is on your bill now"."""
+    PROMISE = "promise"
+    """By what will come of it: "you will receive a confirmation"."""
+
+
+class Deed(NamedTuple):
+    """One thing that a text says of something done."""
+
+    verb: str
+    """The stem of its verb; empty where a phrase says it without one."""
+    word: str
+    doer: Doer
+    stance: Stance
+    clause: tuple[str, ...]
+    sentence: Sentence
+    subject: tuple[str, ...] = ()
+    """The words before the verb group, where somebody or something else than the speaker is its subject."""
+    form: Form = Form.ACTIVE
+    after: tuple[str, ...] = ()
+    """The words behind the verb."""
