@@ -311,7 +311,7 @@ async def _source(store: Store, record: Stored, content: Content) -> Source:
         "hints": None if content.problem is None else list(content.problem.hints),
     }
     kept = {key: item for key, item in given.items() if item not in (None, "", [], {})}
-    # A message of a problem and its hints may quote what a model said, keys are made from it, a confidence is no figure.
+    # A problem and its hints may quote what a model said, keys are made from it, and a confidence is no figure.
     apart = ("problem", "hints", "confidence", *(() if made else ("keys",)))
     about, trusted = whole.get("arguments", content.arguments), content.trust is Trust.TRUSTED
     return Source(f"record {record.id}", kept, apart, tool=record.tool or "", about=about, trusted=trusted)

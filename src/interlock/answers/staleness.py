@@ -64,7 +64,7 @@ def mark_stale(sources: Sequence[Source], calls: Sequence[CallSeen], words: Word
 
 
 def asked_for(calls: Sequence[CallSeen]) -> list[Source]:
-    """What was looked for or tried, and the reason that a rule gave for refusing it: to be said, not to be rested on."""
+    """What was looked for or tried, and the reason that a rule gave for refusing it: to be said, not rested on."""
     found = []
     for call in calls:
         where = f"record {call.record}"

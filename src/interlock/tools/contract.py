@@ -156,8 +156,8 @@ def tool(
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Turn an annotated function, sync or async, into a `Tool`: `@tool(effect="read")`.
 
-    Options: timeout_s, deadline_s, retry, capabilities, trust, redact, retention, limits, egress, known_values, fields; for
-    what changes the world also key, locks, resource, simulate, invariants, probe, compensate, review_when, once_per,
+    Options: timeout_s, deadline_s, retry, capabilities, trust, redact, retention, limits, egress, known_values, fields;
+    for what changes the world also key, locks, resource, simulate, invariants, probe, compensate, review_when, once_per,
     repeatable, idempotent and says (see `Tool`).
     """
     if misplaced is not None:

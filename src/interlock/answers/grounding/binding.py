@@ -188,7 +188,7 @@ class Binder:
         return []
 
     def _choose(self, claim: Claim, mentions: Sequence[Mention]) -> Sequence[Mention]:
-        """Of the things of one kind that the sentence names, the one that the claim is of; several if none stands out."""
+        """Of the things of one kind that the sentence names, the one that it is of; several if none stands out."""
         if len({_key(mention) for mention in mentions}) == 1:
             return mentions[:1]
         in_order = self._in_order(claim, mentions)

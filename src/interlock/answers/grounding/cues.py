@@ -1,4 +1,4 @@
-"""Words of a sentence that say how its figures are meant: as a total, as what was before, as what somebody else says."""
+"""Words of a sentence that say how its figures are meant: as a total, as what was, as what others say."""
 
 from __future__ import annotations
 

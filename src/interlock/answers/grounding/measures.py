@@ -1,4 +1,4 @@
-"""Units of one dimension and how they are turned into one another: 3200 m is 3.2 km, 90 minutes are an hour and a half."""
+"""Units of one dimension and how they are turned into one another: 3200 m is 3.2 km, 90 minutes are 1.5 hours."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
 _LEAST_LETTERS = 3
 _MOST_WORDS = 10
 _THAN = re.compile(
-    r"\b(?:than|versus|vs\.?|compared (?:to|with)|unlike|against|over|from|instead of|rather than)\s+(?:the\s+|your\s+)?$",
+    r"\b(?:than|versus|vs\.?|compared (?:to|with)|unlike|against|over|from|instead of|rather than)\s+"
+    r"(?:the\s+|your\s+)?$",
     re.I,
 )
 

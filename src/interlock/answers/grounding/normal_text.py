@@ -1,4 +1,4 @@
-"""A text as a reader sees it: markup, unseen characters and letters of another script that look like ours are taken out.
+"""A text as a reader sees it: markup, unseen characters and letters that only look like ours are taken out.
 
 What is found in it is shown to people in the text as it was written, so every character knows where it came from.
 """
@@ -108,7 +108,7 @@ def _show(char: str) -> str:
     if category in ("Cf", "Mn", "Me") or char in "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0":
         return ""  # what is not seen: zero-width spaces, joiners, marks above a digit
     if category == "Nd":
-        return str(unicodedata.digit(char))  # ٣, ３, ೩: the figure that a reader of that script sees
+        return str(unicodedata.digit(char))  # the figure that a reader of that script sees
     return unicodedata.normalize("NFKC", char)
 
 
@@ -123,7 +123,7 @@ def _fold_mixed_words(text: str) -> str:
     def fold(match: re.Match[str]) -> str:
         word = match[0]
         ours = word.translate(_LIKE_OURS)
-        # "оne" has Latin letters or becomes a word of them alone; a Russian word has letters that look like none.
+        # A word that mixes scripts becomes one of ours alone; a Russian word has letters that look like none of them.
         return ours if ours.isascii() and len(ours) == len(word) else word
 
     return _WORDS.sub(fold, text)

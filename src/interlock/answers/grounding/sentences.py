@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 
 from interlock.values import Value
 
@@ -109,7 +110,7 @@ def _split(text: str) -> list[Sentence]:
 
 def _cells(text: str, start: int, end: int) -> tuple[tuple[int, int], ...]:
     marks = [start - 1, *(match.start() for match in _CELL.finditer(text, start, end)), end]
-    cells = [(left + 1, right) for left, right in zip(marks, marks[1:], strict=False)]
+    cells = [(left + 1, right) for left, right in pairwise(marks)]
     # A row that begins and ends with a mark has nothing before and behind them.
     if cells and not text[cells[0][0] : cells[0][1]].strip():
         cells = cells[1:]

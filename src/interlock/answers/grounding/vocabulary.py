@@ -93,7 +93,7 @@ class Vocabulary:
         return tuple(sorted(found, key=lambda claim: claim.start))
 
     def claims_in_evidence(self, text: str) -> tuple[Claim, ...]:
-        """The figures and dates in a text of a result. Most texts are names, codes and timestamps, which cost a look."""
+        """The figures and dates in a text of a result. Most are names, codes and timestamps, which cost a look."""
         if self._worth_reading.search(text) is None:
             return ()
         stamp = _STAMP.fullmatch(text)

@@ -20,7 +20,8 @@ class Durations:
         number = rf"\d{{1,3}}|{'|'.join(self._words)}"
         self._pattern = re.compile(
             rf"\b(?P<hours>an|{number})[\s-]?(?:hours?|hrs?|h)(?:\s+and|,)?\s*"
-            rf"(?:(?P<part>a quarter|three quarters|half)\b|(?P<minutes>(?:twenty|thirty|forty|fifty)-\w{{3,5}}|{number})[\s-]?(?:minutes?|mins?|m)\b)",
+            rf"(?:(?P<part>a quarter|three quarters|half)\b"
+            rf"|(?P<minutes>(?:twenty|thirty|forty|fifty)-\w{{3,5}}|{number})[\s-]?(?:minutes?|mins?|m)\b)",
             re.I,
         )
 

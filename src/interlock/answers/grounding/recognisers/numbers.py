@@ -12,7 +12,7 @@ from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.patterns import compile_table
 from interlock.answers.grounding.units import UnitTable
 
-# 1,234.5 with commas or narrow spaces in threes; 12,34,567 as in India; 12.5 and 1e3; .5. So 1,2 is no figure of thousands.
+# 1,234.5 with commas or narrow spaces in threes; 12,34,567 as in India; 12.5 and 1e3; .5. So 1,2 is no thousands.
 _DIGITS = (
     r"\d{1,3}(?:[,\u202f\u00a0'’]\d{3})+(?!\d)(?:\.\d+)?|\d{1,2}(?:,\d\d){1,5},\d{3}(?![\d,])(?:\.\d+)?"
     r"|\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?|\.\d+"

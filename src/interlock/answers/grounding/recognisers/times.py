@@ -17,7 +17,8 @@ _TIME = re.compile(
 _HOURS = ("twelve", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
 _PAST = {"half": 30, "quarter": 15, "a quarter": 15, "ten": 10, "twenty": 20, "five": 5, "twenty-five": 25}
 _SPOKEN = re.compile(
-    rf"\b(?P<part>{'|'.join(sorted(_PAST, key=len, reverse=True))})[\s-](?P<way>past|to)[\s-](?P<hour>{'|'.join(_HOURS)}|\d{{1,2}})\b"
+    rf"\b(?P<part>{'|'.join(sorted(_PAST, key=len, reverse=True))})[\s-](?P<way>past|to)[\s-]"
+    rf"(?P<hour>{'|'.join(_HOURS)}|\d{{1,2}})\b"
     rf"|\b(?P<sharp>{'|'.join(_HOURS)})\s(?:o'clock|sharp|in the (?:morning|afternoon|evening))",
     re.I,
 )
