@@ -74,13 +74,8 @@ class Domain:
             mode = "dry_run" if any(call["status"] == "planned" for call in calls) else "apply"
             answers = Answers(runtime)
             requires = need(done[-1] if done else calls[-1]["tool"], no_data=True)
-            asked: dict[str, Any] = {
-                "agent": self.agent(),
-                "requires": requires,
-                "mode": mode,
-                "given": previews(calls),
-            }
-            async with answers.turn(scenario["question"], **asked) as turn:
+            asked: dict[str, Any] = {"requires": requires, "mode": mode, "given": previews(calls)}
+            async with answers.turn(scenario["question"], agent=self.agent(), **asked) as turn:
                 for number, call in enumerate(calls):
                     await turn.propose([Proposal(tool=call["tool"], arguments=call["args"], id=f"call-{number}")])
                 ended = await turn.finish(draft)

@@ -38,7 +38,7 @@ SUPPORTED = [
     "under 7 CFR 1b.4(d)",
     "see https://fs.example/a1",
     "42 trees per mile",
-    "two stretches",
+    "12 miles in all",
     "as record 1 says",
 ]
 UNSUPPORTED = [
@@ -48,7 +48,7 @@ UNSUPPORTED = [
     ("41.5 miles", "41.5 miles"),
     ("waldo-lake-3537", "waldo-lake-3537"),
     ("4 + 8 = 13 miles", "13 miles"),
-    ("12 miles in all", "12 miles"),
+    ("two stretches", "two"),
     ("on October 15, 2022", "October 15, 2022"),
     ("under 36 CFR 220.6", "36 CFR 220.6"),
     ("see https://fs.example/b2", "https://fs.example/b2"),

@@ -20,14 +20,16 @@ from interlock.answers.constrained.tables import bound, negation
 from interlock.answers.grounding import default_vocabulary
 from interlock.answers.grounding.claims import Claim, Recogniser
 from interlock.answers.grounding.patterns import repeats_within_repeat
-from interlock.answers.grounding.recognisers.addresses import Mails, References, Urls
+from interlock.answers.grounding.recognisers.addresses import Domains, Mails, Phones, References, Urls
 from interlock.answers.grounding.recognisers.citations import Citations
-from interlock.answers.grounding.recognisers.dates import Dates, DayLists, Periods, month_number
+from interlock.answers.grounding.recognisers.dates import Dates, DayLists, MonthNames, Periods, Weekdays, month_number
+from interlock.answers.grounding.recognisers.durations import Durations
 from interlock.answers.grounding.recognisers.identifiers import Identifiers
 from interlock.answers.grounding.recognisers.markers import without_markers
-from interlock.answers.grounding.recognisers.number_words import NumberWords
-from interlock.answers.grounding.recognisers.numbers import Numbers, OtherDigits
+from interlock.answers.grounding.recognisers.number_words import NumberWords, ordinal_words
+from interlock.answers.grounding.recognisers.numbers import Numbers, OddNumbers, OtherDigits
 from interlock.answers.grounding.recognisers.times import Times, times_in
+from interlock.answers.grounding.recognisers.unread import Unread
 from interlock.answers.grounding.units import UnitTable
 from tests.growth import LINEAR, growth
 
@@ -40,22 +42,29 @@ def table(name: str) -> dict[str, Any]:
 
 UNITS = UnitTable(table("units"))
 NUMBERS = Numbers(table("numbers"), UNITS)
-WORDS = NumberWords(table("numbers"), UNITS)
-DATES = Dates(table("dates"))
+WORDS = NumberWords(table("numbers"), UNITS, NUMBERS)
+DATES = Dates(table("dates"), ordinal_words(table("numbers")))
 CITATIONS = Citations(table("citations"))
 RECOGNISERS: dict[str, Recogniser] = {
     "urls": Urls(),
     "mails": Mails(),
+    "domains": Domains(),
+    "phones": Phones(),
     "references": References(),
     "citations": CITATIONS,
     "day lists": DayLists(table("dates")),
     "dates": DATES,
     "times": Times(),
+    "durations": Durations(table("numbers")),
+    "weekdays": Weekdays(table("dates")),
+    "month names": MonthNames(table("dates")),
     "periods": Periods(table("dates")),
     "identifiers": Identifiers(NUMBERS),
+    "odd numbers": OddNumbers(UNITS),
     "numbers": NUMBERS,
     "number words": WORDS,
     "other digits": OtherDigits(),
+    "unread": Unread(table("unread")),
 }
 
 

@@ -108,18 +108,7 @@ EXPECTED = {
 }
 
 
-NOT_YET = {
-    "swaps figures": "a figure that stands in a result supports it anywhere, whichever field it is of",
-    "figures in words": "numbers in words are read in English alone",
-}
-"""What still leaves, and why."""
-EVERY = [
-    pytest.param(name, marks=pytest.mark.xfail(reason=NOT_YET[name], strict=True)) if name in NOT_YET else name
-    for name in BEHAVIOURS
-]
-
-
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", BEHAVIOURS)
 async def test_whatever_the_model_does(name: str) -> None:
     runtime, model = opened(), make_scripted(name, SCRIPT)
     agent = AGENT if name != "hangs" else Agent(**{**as_kwargs(AGENT), "deadline_s": 0.2})

@@ -84,7 +84,7 @@ TABLES = """
 [units.spellings]
 board_foot = ["bf", "board-feet"]
 acre = ["acreage"]
-[numbers.words]
+[numbers.large]
 score = 20
 [numbers.magnitudes]
 mbf = 3

@@ -157,8 +157,8 @@ def tool(
     """Turn an annotated function, sync or async, into a `Tool`: `@tool(effect="read")`.
 
     Options: timeout_s, deadline_s, retry, capabilities, trust, redact, retention, limits, egress, known_values, fields;
-    for what changes the world also key, locks, resource, simulate, invariants, probe, compensate, review_when, once_per,
-    repeatable, idempotent and says (see `Tool`).
+    for what changes the world also key, locks, resource, simulate, invariants, probe, compensate, review_when,
+    once_per, repeatable, idempotent and says (see `Tool`).
     """
     if misplaced is not None:
         raise _explain_misplaced(misplaced)

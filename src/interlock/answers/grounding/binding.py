@@ -65,7 +65,7 @@ class Bound(Value, frozen=True):
         """1: the row is of what is named; 0: nothing is named that it could be of; -1: it is of something else."""
         found = 0
         for topic in self.topics:
-            have = [(row.named(kind), wanted) for kind, wanted in topic.items()]
+            have = [(row.names_of_kind(kind), wanted) for kind, wanted in topic.items()]
             if any(names & wanted for names, wanted in have):
                 found = 1
             elif any(names for names, _wanted in have):
@@ -164,7 +164,7 @@ class Binder:
             if not (mention.is_date and claim.kind == "date")
         ]
         hard = any(not mention.soft for mention in here)
-        before = [] if hard else [mention for mention in self._carried(number) if not mention.soft]
+        before = [] if hard else [mention for mention in self._earlier_mentions(number) if not mention.soft]
         found = []
         for group in _by_topic([*here, *before]):
             kinds = {kind for mention in group for kind in mention.names}
@@ -176,7 +176,7 @@ class Binder:
         first, last = min(mention.end, claim.end), max(mention.start, claim.start)
         return self._sentences.breaks(first, last) > 0
 
-    def _carried(self, number: int) -> list[Mention]:
+    def _earlier_mentions(self, number: int) -> list[Mention]:
         block = self._sentences.all[number].paragraph
         while number > 0:
             number -= 1

@@ -22,7 +22,7 @@ class Cues:
         }
         self._found: dict[tuple[str, int], bool] = {}
 
-    def said(self, name: str, claim: Claim) -> bool:
+    def has(self, name: str, claim: Claim) -> bool:
         """Whether the sentence of a claim has one of the words of a table."""
         number = self._sentences.at(claim.start)
         key = (name, number)

@@ -53,7 +53,7 @@ class Term:
         self.own: Meanings = fact.own
 
     @classmethod
-    def made(cls, number: Decimal, units: Units, source: str, what: str) -> Term:
+    def from_others(cls, number: Decimal, units: Units, source: str, what: str) -> Term:
         """One that was made from others."""
         term = cls.__new__(cls)
         term.number, term.units, term.source, term.path, term.column = number, units, source, what, what
@@ -63,7 +63,7 @@ class Term:
     @classmethod
     def total(cls, some: Sequence[Term], what: str) -> Term:
         """The sum of a column, or of a part of it."""
-        term = cls.made(
+        term = cls.from_others(
             sum((one.number for one in some), Decimal(0)), some[0].units, some[0].source, f"the sum of {what}"
         )
         term.own, term.column = some[0].own, some[0].column
@@ -113,7 +113,7 @@ class Derivations:
         for made in self._ways(claim, bound, said):
             if self._agrees(claim, made) and _fits(bound, made):
                 source = ", ".join(dict.fromkeys(term.source for term in made.terms))
-                self._terms.append(Term.made(claim.number, claim.units, source, made.what))
+                self._terms.append(Term.from_others(claim.number, claim.units, source, made.what))
                 return source, made.what
         return None
 
@@ -125,17 +125,17 @@ class Derivations:
                 return
         if claim.units & _TIME_UNITS:
             yield from self._spans(claim)
-        if self._cues.said("average", claim):
+        if self._cues.has("average", claim):
             yield from self._averages(claim)
         yield from self._sums(claim)
-        if self._cues.said("difference", claim):
+        if self._cues.has("difference", claim):
             yield from self._differences(claim)
-        if self._cues.said("sum", claim):
+        if self._cues.has("sum", claim):
             yield from self._pair_sums(claim)
-        if self._cues.said("product", claim):
+        if self._cues.has("product", claim):
             yield from self._products(claim)
         if not claim.units:
-            yield from self._counted(claim, bound, said)
+            yield from self._find_counts(claim, bound, said)
         yield from self._threshold(claim, said)
 
     def _agrees(self, claim: Claim, made: _Made) -> bool:
@@ -178,7 +178,7 @@ class Derivations:
                 yield f"{terms[0].column} where {name} is {value}", some, self._words.words.in_name(value)
 
     def _sums(self, claim: Claim) -> Iterator[_Made]:
-        cued = self._cues.said("sum", claim) or _digits(claim) >= _TELLING
+        cued = self._cues.has("sum", claim) or _digits(claim) >= _TELLING
         for what, some, named in self._groups(claim):
             if (cued or named) and len(some) > 1:
                 total = sum((term.number for term in some), Decimal(0))
@@ -261,7 +261,7 @@ class Derivations:
                 months = abs((first.year - second.year) * 12 + first.month - second.month)
                 yield _span(Decimal(months), "month", one, other)
 
-    def _counted(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[_Made]:
+    def _find_counts(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[_Made]:
         """How many there are: things that the answer names, rows with a value that the sentence speaks of."""
         kinds: dict[str, set[frozenset[str]]] = defaultdict(set)
         for mention in self._mentions:
@@ -275,7 +275,7 @@ class Derivations:
                 rows = {id(term.row) for term in some}
                 yield _Made(Decimal(len(rows)), frozenset(), f"rows of {what}", some)
 
-    def _said_with(self, claim: Claim, said: Sequence[Claim]) -> list[Claim]:
+    def _beside(self, claim: Claim, said: Sequence[Claim]) -> list[Claim]:
         """The claims of the same sentence."""
         if not self._by_sentence:
             for one in said:
@@ -284,13 +284,13 @@ class Derivations:
 
     def _threshold(self, claim: Claim, said: Sequence[Claim]) -> Iterator[_Made]:
         """Two cost more than 20 dollars: how many are above, and the figure that they are above."""
-        for limit in self._said_with(claim, said):
+        for limit in self._beside(claim, said):
             match = (
                 None if limit.number is None else _COMPARED.search(self._text[max(0, limit.start - 24) : limit.start])
             )
             if match is None or limit.number is None:
                 continue
-            here = self._said_with(claim, said)
+            here = self._beside(claim, said)
             counts = [one for one in here if one is not limit and one.number is not None and not one.units]
             for column, terms in self._columns.items():
                 if len(terms) < 2 or (limit.units and terms[0].units and not limit.units & terms[0].units):
@@ -306,7 +306,10 @@ def _digits(claim: Claim) -> int:
 
 def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> _Made:
     what = f"from {one.place.path} to {other.place.path}"
-    terms = (Term.made(number, frozenset({unit}), one.source, what), Term.made(number, frozenset(), other.source, what))
+    terms = (
+        Term.from_others(number, frozenset({unit}), one.source, what),
+        Term.from_others(number, frozenset(), other.source, what),
+    )
     terms[0].row, terms[1].row = one.place.row, other.place.row
     return _Made(number, frozenset({unit}), what, terms)
 

@@ -78,7 +78,7 @@ class Names:
                     self._kinds[name][kind] |= same
 
     def _telling_words(self) -> dict[str, dict[str, set[str]]]:
-        """Words that stand in one name of a kind alone: "Waldo" where there is one Waldo."""
+        """Words that stand in one name of a kind alone: "Holiday" where one account is called so."""
         by_word: dict[tuple[str, str], list[frozenset[str]]] = defaultdict(list)
         for name, kinds in self._kinds.items():
             for kind, same in kinds.items():
@@ -107,7 +107,7 @@ class Names:
                 continue
             last, names = match
             start, end = tokens[at][1], tokens[last][2]
-            if not _covered(start, end, skip):
+            if not _lies_in(start, end, skip):
                 compared = _THAN.search(text[max(0, start - 24) : start]) is not None
                 soft = text[start:end].islower() and not any(char.isdigit() for char in text[start:end])
                 found.append(Mention(start, end, names, compared, soft=soft))
@@ -163,7 +163,7 @@ def _is_name(name: str) -> bool:
     return len(name) >= _LEAST_LETTERS and any(char.isalpha() for char in name)
 
 
-def _covered(start: int, end: int, spans: list[tuple[int, int]]) -> bool:
+def _lies_in(start: int, end: int, spans: list[tuple[int, int]]) -> bool:
     """Whether one of the spans, which are in order, has all of a place."""
     at = bisect_left(spans, (start + 1, 0)) - 1
     return at >= 0 and spans[at][0] <= start and end <= spans[at][1]

@@ -40,7 +40,7 @@ class Row:
             yield row
             row = row.parent
 
-    def named(self, kind: str) -> frozenset[str]:
+    def names_of_kind(self, kind: str) -> frozenset[str]:
         """What the nearest of them goes by that has a name of this kind."""
         return next((row.names[kind] for row in self.chain() if kind in row.names), frozenset())
 
@@ -54,7 +54,7 @@ NOWHERE = Row(None, "", {})
 
 
 def kind_of_argument(name: str) -> str:
-    """`trail_id` and `trail` are names of the same kind of thing."""
+    """`order_id` and `order` are names of the same kind of thing."""
     match = _KEY_ENDS.match(_CAMEL.sub("_", name).lower())
     return name.lower() if match is None else match["kind"]
 

@@ -22,7 +22,7 @@ _CELL = re.compile(r"\|")
 _RULE = re.compile(r"^[\s|:-]+$")
 
 
-class Sentence(Value, frozen=True):
+class SentenceSpan(Value, frozen=True):
     """One sentence, or one line of a list, by its place in the text."""
 
     start: int
@@ -83,8 +83,8 @@ class Sentences:
         return max(0, bisect_right(self._breaks, end - 1) - bisect_right(self._breaks, start - 1))
 
 
-def _split(text: str) -> list[Sentence]:
-    found: list[Sentence] = []
+def _split(text: str) -> list[SentenceSpan]:
+    found: list[SentenceSpan] = []
     header: tuple[tuple[int, int], ...] = ()
     at = paragraph = 0
     ends = [(match.start(), match.end()) for match in _END.finditer(text)] + [(len(text), len(text))]
@@ -101,11 +101,11 @@ def _split(text: str) -> list[Sentence]:
             )
             if not (cells and _RULE.match(line)):
                 found.append(
-                    Sentence(at, after, paragraph, is_item, header if cells and cells != header else (), cells)
+                    SentenceSpan(at, after, paragraph, is_item, header if cells and cells != header else (), cells)
                 )
         paragraph += text.count("\n", stop, after) > 1
         at = after
-    return found or [Sentence(0, len(text), 0)]
+    return found or [SentenceSpan(0, len(text), 0)]
 
 
 def _cells(text: str, start: int, end: int) -> tuple[tuple[int, int], ...]:

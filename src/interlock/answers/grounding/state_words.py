@@ -20,7 +20,7 @@ class StateTable:
         self._several = re.compile(rf"\b(?:{'|'.join(table['several'])})\b|\d", re.I)
         self.kinds = frozenset(table["kinds"])
 
-    def denied(self, text: str) -> bool:
+    def denies(self, text: str) -> bool:
         """Whether a part of a sentence denies what it says; twice is not at all."""
         return len(self._denies.findall(text)) % 2 == 1
 

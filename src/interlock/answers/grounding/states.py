@@ -64,10 +64,10 @@ class States:
                 continue
             yield from self._pairs(text, start, here)
             if sentences.text[end : end + 1] != ":":  # "Online payments: no" says it behind the colon
-                yield from self._opposed(text, start, here)
+                yield from self._contradictions(text, start, here)
 
     def _pairs(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
-        denied = self._table.denied(text)
+        denied = self._table.denies(text)
         for n, one in enumerate(here):
             for other in here[n + 1 :]:
                 if one.compared or other.compared or set(one.names) & set(other.names):
@@ -101,11 +101,11 @@ class States:
         keys = {(kind, name) for mention in mentions for kind, names in mention.names.items() for name in names}
         return [row for key in keys for row in self._by_name.get(key, ())][:_MOST_ROWS]
 
-    def _opposed(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
+    def _contradictions(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
         """A truth that is said the other way round: "online payments are on" where the field says false."""
         if self._table.is_of_several(text):
             return
-        denied = self._table.denied(text)
+        denied = self._table.denies(text)
         spoken = {one for word, _place in words_in(text) for one in self._words.meanings(word)}
         hard = [mention for mention in here if not mention.soft]
         for fact in self._truths:
@@ -126,7 +126,7 @@ class States:
 
 def _match(row: Row, mention: Mention) -> bool | None:
     """Whether a row has the name; None if it has none of that kind."""
-    have = [(row.named(kind), names) for kind, names in mention.names.items()]
+    have = [(row.names_of_kind(kind), names) for kind, names in mention.names.items()]
     if any(mine & names for mine, names in have):
         return True
     return False if any(mine for mine, _names in have) else None

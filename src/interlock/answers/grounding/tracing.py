@@ -44,8 +44,9 @@ _RANKS = ("exact", "rounded", "counted", "derived", "echo")
 
 # What was: "from 800 to", "it was 800", "instead of 800"; "to 1,500", "now 1,500" are what is.
 _PAST_BEFORE = re.compile(
-    r"\b(?:from|was|were|had|previously|before|instead of|rather than|not|originally|earlier|formerly|used to be|old|until now|"
-    r"prior|former|above|below|over|under|than|read|showed)\b(?:\s+(?:the|a|an|at|of|been|only|about|still|your|its|being|standing|limit|balance|rate|in))*\W*$",
+    r"\b(?:from|was|were|had|previously|before|instead of|rather than|not|originally|earlier|formerly|used to be|old|"
+    r"until now|prior|former|above|below|over|under|than|read|showed)\b"
+    r"(?:\s+(?:the|a|an|at|of|been|only|about|still|your|its|being|standing|limit|balance|rate|in))*\W*$",
     re.I,
 )
 _PAST_AFTER = re.compile(
@@ -121,7 +122,7 @@ class Tracer:
         return sorted([*found, *self._mismatches(), *self._foreign(found)], key=lambda support: support.start)
 
     def _foreign(self, found: Sequence[Support]) -> list[Support]:
-        """Sentences in another language in which nothing is traced to a result: nobody here can read what they claim."""
+        """Sentences in another language in which nothing is traced to a result: what they claim cannot be read."""
         traced = {
             self._sentences.at(one.start) for one in found if one.how in ("exact", "rounded", "counted", "derived")
         }
@@ -244,10 +245,10 @@ class Tracer:
         if fact.asked:
             # What was tried may be named where it is spoken of; what was looked for, as what was looked for.
             spoken = bool(fact.words & bound.spoken) and not fact.prose
-            return spoken if claim.number is not None else self._cues.said("scope", claim) or spoken
+            return spoken if claim.number is not None else self._cues.has("scope", claim) or spoken
         if fact.stale != self._is_past(claim) and (fact.stale or self._has_old(fact)):
             return False
-        return fact.trusted or fact.echo or self._cues.said("attribution", claim)
+        return fact.trusted or fact.echo or self._cues.has("attribution", claim)
 
     def _is_past(self, claim: Claim) -> bool:
         """Whether the words beside a claim say that it was so: from $800, was 12, 7 before."""
@@ -284,10 +285,10 @@ class Tracer:
                 return False
         if mine > _WEAK or claim.kind != "number" or claim.units & fact.units or fact.prose:
             return True
-        known = fact.words | self._asked_words | self._said_by(fact.source)
-        return _is_telling(claim) or not bound.noun or bool(bound.noun & known)
+        known = fact.words | self._asked_words | self._words_of(fact.source)
+        return bool(claim.units) or _is_telling(claim) or not bound.noun or bool(bound.noun & known)
 
-    def _said_by(self, source: str) -> Meanings:
+    def _words_of(self, source: str) -> Meanings:
         """What the texts of a source speak of."""
         found = self._source_words.get(source)
         if found is None:
@@ -328,12 +329,12 @@ class Tracer:
             not bound.noun
             or bool(bound.noun & known)
             or bool(bound.spoken & fact.own)
-            or self._cues.said("generic", claim)
+            or self._cues.has("generic", claim)
         )
 
     def _contradicts(self, claim: Claim, bound: Bound) -> bool:
         """Whether the words around a figure of the user speak of a field of the results, which has another value."""
-        if claim.number is None or self._cues.said("user", claim):
+        if claim.number is None or self._cues.has("user", claim):
             return False
         for facts in list(self._rows.values())[:_MOST_COMPARED]:
             for fact in facts:
