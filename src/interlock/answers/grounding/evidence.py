@@ -189,14 +189,14 @@ class _Reader:
     def _row_of_call(self) -> Row:
         about = self._source.about
         if not isinstance(about, dict):
-            return Row(NOWHERE, self._source.id, {})
+            return Row(NOWHERE, self._source.id, {}, of_call=True)
         names: dict[str, frozenset[str]] = {}
         for argument, value in about.items():
             if isinstance(value, str) and value:
                 kind = kind_of_argument(argument)
                 called = self._meaning.names.get(argument, {}).get(value, ())
                 names[kind] = frozenset({plain_name(value), *map(plain_name, called)})
-        return Row(NOWHERE, self._source.id, names)
+        return Row(NOWHERE, self._source.id, names, of_call=True)
 
     def _takes(self, characters: int) -> bool:
         """Whether so much more may be read."""

@@ -52,8 +52,11 @@ class Names:
         """Plain name → kind → the names that are the same thing."""
         seen: set[int] = set()
         for fact in facts:
+            if fact.asked:
+                continue
             for row in fact.place.row.chain():
-                if id(row) not in seen:
+                # What a call was made with says what its result is about, and is no name that the results have.
+                if id(row) not in seen and not row.of_call:
                     seen.add(id(row))
                     self._add(row.names)
         for meaning in meanings.values():

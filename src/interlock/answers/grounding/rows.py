@@ -28,10 +28,14 @@ def plain_name(text: str) -> str:
 class Row:
     """One object of a result, with what it goes by; the rows around it say more about it."""
 
-    __slots__ = ("names", "parent", "path")
+    __slots__ = ("names", "of_call", "parent", "path")
 
-    def __init__(self, parent: Row | None, path: str, names: Mapping[str, frozenset[str]]) -> None:
+    def __init__(
+        self, parent: Row | None, path: str, names: Mapping[str, frozenset[str]], *, of_call: bool = False
+    ) -> None:
         self.parent, self.path, self.names = parent, path, names
+        self.of_call = of_call
+        """Made of the arguments of a call, around all that it returned."""
 
     def chain(self) -> Iterator[Row]:
         """The row and those around it, from the inside."""

@@ -46,11 +46,12 @@ _RANKS = ("exact", "rounded", "counted", "derived", "echo")
 _PAST_BEFORE = re.compile(
     r"\b(?:from|was|were|had|previously|before|instead of|rather than|not|originally|earlier|formerly|used to be|old|"
     r"until now|prior|former|above|below|over|under|than|read|showed)\b"
-    r"(?:\s+(?:the|a|an|at|of|been|only|about|still|your|its|being|standing|limit|balance|rate|in))*\W*$",
+    r"(?:\s+(?:the|a|an|at|of|been|only|about|still|your|its|being|standing|limit|balance|rate|in)){0,4}\W{0,3}$",
     re.I,
 )
 _PAST_AFTER = re.compile(
-    r"\W*(?:\w+\W+){0,2}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])", re.I
+    r"\W{0,3}(?:\w{1,20}\W{1,3}){0,2}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])",
+    re.I,
 )
 
 
@@ -244,7 +245,9 @@ class Tracer:
         """Whether a fact can stand behind what is said as true now."""
         if fact.asked:
             # What was tried may be named where it is spoken of; what was looked for, as what was looked for.
-            spoken = bool(fact.words & bound.spoken) and not fact.prose
+            if fact.prose:
+                return False  # words of a model
+            spoken = bool(fact.words & bound.spoken)
             return spoken if claim.number is not None else self._cues.has("scope", claim) or spoken
         if fact.stale != self._is_past(claim) and (fact.stale or self._has_old(fact)):
             return False

@@ -16,7 +16,7 @@ from interlock.answers.statements.lexicon import Lexicon
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,100}>")
 _MARKS = re.compile(r"[*`~#>]+")
 _TOKEN = re.compile(
-    r"\w+(?:[.,:]\d+)*(?:['\-@]\w+(?:[.,:]\d+)*){0,12}|[.!?…]+(?=\s|$|[\"')\]])|[.!?…]|\n|[,;:()|—–\"\[\]→•]"
+    r"\w+(?:[.,:]\d+){0,8}(?:['\-@]\w+(?:[.,:]\d+){0,8}){0,12}|[.!?…]+(?=\s|$|[\"')\]])|[.!?…]|\n|[,;:()|—–\"\[\]→•]"
 )
 _SENTENCE_ENDS = frozenset(".!?…\n")
 # Letters of other scripts that are drawn like Latin ones: a word that mixes them is meant to be read as Latin.

@@ -47,6 +47,9 @@ class NumberWords:
             re.I,
         )
         parts = "|".join(self._parts)
+        self._large_parts = re.compile(
+            r"\b(?:(?P<n>a|one|three)\s)?(?P<part>quarters?|thirds?) of an? (?P<whole>thousand|million|billion)\b", re.I
+        )
         self._shares = re.compile(
             rf"\b(?:(?P<n>an?|{'|'.join(self._words)})[\s-])(?P<part>{parts})\b(?!\s(?:of\s(?:19|20)\d\d|year))"
             rf"|\b(?P<multiple>{'|'.join(self._multiples)})\b",
@@ -63,7 +66,14 @@ class NumberWords:
 
     def find(self, text: str) -> Iterator[Claim]:
         written = text
-        for find in (self._find_halves, self._find_shares, self._find_order, self._find_numbers, self._find_single):
+        for find in (
+            self._find_halves,
+            self._find_large_parts,
+            self._find_shares,
+            self._find_order,
+            self._find_numbers,
+            self._find_single,
+        ):
             found = list(find(text))
             for claim in found:
                 context = self._numbers.context(written, claim.start)
@@ -89,6 +99,13 @@ class NumberWords:
             step = Decimal("0.5") * scale
             kind = "number" if whole or count else "ratio"
             yield Claim(kind, match[0], start, match.end(), number=half, step=step / 5, units=units)
+
+    def _find_large_parts(self, text: str) -> Iterator[Claim]:
+        """Three quarters of a million."""
+        for match in self._large_parts.finditer(text):
+            count = 3 if (match["n"] or "").lower() == "three" else 1
+            number = Decimal(count) / self._parts[match["part"].lower()] * self._large[match["whole"].lower()]
+            yield Claim("number", match[0], match.start(), match.end(), number=number)
 
     def _find_shares(self, text: str) -> Iterator[Claim]:
         for match in self._shares.finditer(text):

@@ -106,9 +106,7 @@ class OddNumbers:
     """Figures as other countries write them (3,7; 1.234,56; 1 000 000), fractions (3/4), and 24/7, which is none."""
 
     # "classes 1,2,9" are three figures: a decimal comma stands alone.
-    _COMMA = re.compile(
-        r"(?<![\w.,])(?P<whole>\d{1,3}(?:\.\d{3}){0,5}|\d{1,12}),(?P<places>\d{1,2}|\d{4,6})(?![\d,]|\.\d)"
-    )
+    _COMMA = re.compile(r"(?<![\w.,])(?P<whole>\d{1,3}(?:\.\d{3}){0,5}|\d{1,12}),(?P<places>\d{1,2})(?![\d,]|\.\d)")
     _DOTS = re.compile(r"(?<![\w.,])\d{1,3}(?:\.\d{3}){2,5}(?![\d,]|\.\d)")
     _SPACES = re.compile(r"(?<![\w.,])(?<!\d )\d{1,3}(?: \d{3}){1,5}(?! ?\d|[.,]\d)")
     _FRACTION = re.compile(r"(?<![\w.,/$€£-])(?P<over>\d{1,3})/(?P<under>\d{1,3})(?![\w/]|[.,]\d)")

@@ -30,6 +30,13 @@ class Unread:
         self._roman_words = frozenset(table["roman_words"])
 
     def find(self, text: str) -> Iterator[Claim]:
+        end = 0
+        for claim in sorted(self._all(text), key=lambda claim: (claim.start, -claim.end)):
+            if claim.start >= end:
+                yield claim
+                end = claim.end
+
+    def _all(self, text: str) -> Iterator[Claim]:
         yield from self._find(self._words, text)
         yield from self._find(self._parts, text)
         yield from self._find(_MONEY, text)
