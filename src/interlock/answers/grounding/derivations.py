@@ -306,10 +306,7 @@ def _digits(claim: Claim) -> int:
 
 def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> _Made:
     what = f"from {one.place.path} to {other.place.path}"
-    terms = (
-        Term.from_others(number, frozenset({unit}), one.source, what),
-        Term.from_others(number, frozenset(), other.source, what),
-    )
+    terms = tuple(Term.from_others(number, frozenset({unit}), fact.source, what) for fact in (one, other))
     terms[0].row, terms[1].row = one.place.row, other.place.row
     return _Made(number, frozenset({unit}), what, terms)
 

@@ -50,20 +50,8 @@ class Names:
         self._spoken = {_plain(match[0]) for match in _WORD.finditer(text)}
         self._kinds: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         """Plain name → kind → the names that are the same thing."""
-        seen: set[int] = set()
-        for fact in facts:
-            if fact.asked:
-                continue
-            for row in fact.place.row.chain():
-                # What a call was made with says what its result is about, and is no name that the results have.
-                if id(row) not in seen and not row.of_call:
-                    seen.add(id(row))
-                    self._add(row.names)
-        for meaning in meanings.values():
-            for argument, values in meaning.names.items():
-                for value, called in values.items():
-                    same = frozenset({plain_name(value), *map(plain_name, called)})
-                    self._add({kind_of_argument(argument): same})
+        self._add_rows(facts)
+        self._add_known_values(meanings)
         self._dates = _dated_rows(facts)
         self._parts = self._telling_words()
         self._first: dict[str, list[tuple[str, ...]]] = defaultdict(list)
@@ -73,6 +61,24 @@ class Names:
                 self._first[words_of_name[0]].append(words_of_name)
         for longer in self._first.values():
             longer.sort(key=len, reverse=True)
+
+    def _add_rows(self, facts: Sequence[Fact]) -> None:
+        seen: set[int] = set()
+        for fact in facts:
+            if fact.asked:
+                continue
+            for row in fact.place.row.chain():
+                # What a call was made with says what its result is about, and is no name that the results have.
+                if id(row) not in seen and not row.of_call:
+                    seen.add(id(row))
+                    self._add(row.names)
+
+    def _add_known_values(self, meanings: Mapping[str, ToolMeaning]) -> None:
+        for meaning in meanings.values():
+            for argument, values in meaning.names.items():
+                for value, called in values.items():
+                    same = frozenset({plain_name(value), *map(plain_name, called)})
+                    self._add({kind_of_argument(argument): same})
 
     def _add(self, names: Mapping[str, frozenset[str]]) -> None:
         for kind, same in names.items():
