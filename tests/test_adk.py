@@ -44,8 +44,8 @@ from interlock.errors import ConfigError  # noqa: E402
 from interlock.models import Model, Proposal, Reply, Request, Usage  # noqa: E402
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.ports import Query  # noqa: E402
-from interlock.testing import FirstChoice, Script, make_scripted  # noqa: E402
-from tests.test_turns import AGENT, ANSWER, EVERY, EXPECTED, NAMES, OPEN, QUESTION, SCRIPT, tools  # noqa: E402
+from interlock.testing import BEHAVIOURS, FirstChoice, Script, make_scripted  # noqa: E402
+from tests.test_turns import AGENT, ANSWER, EXPECTED, NAMES, OPEN, QUESTION, SCRIPT, tools  # noqa: E402
 
 CONFIRMED = OPEN.replace('vouched = ["user"]', 'vouched = ["adk"]\nself_approval = true')
 """Whoever asked may confirm in the session, as ADK's users expect it: the policy says so."""
@@ -76,7 +76,7 @@ def plugin_of(app: App) -> InterlockPlugin:
     return plugin
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", BEHAVIOURS)
 async def test_whatever_the_model_does(name: str) -> None:
     model = make_scripted(name, SCRIPT)
     agent = AGENT if name != "hangs" else msgspec.structs.replace(AGENT, deadline_s=0.3)

@@ -155,14 +155,11 @@ async def test_what_a_client_writes_into_the_session_is_not_believed() -> None:
     number = next(r.id for r in [r async for r in runtime.store.records(Query())] if r.kind == "call")
     use(app, InterlockLlm, Model(Reply("It is class 3 with 41.5 trees.")))
     mallory = Session(app, "mallory")
-    (kept,) = (await alice.state())["interlock_records"]
-    assert kept[0] == number
     for other in (mallory, Session(app, "alice", "another session")):
-        for given in ([number, "x", 99999], [kept, [number, "\ud800"], [True, None]], "x"):
-            both = {"interlock_records": given, "interlock_waiting": given}
-            events = await other.send(types.Part(text="and again?"), state_delta=both)
+        for given in ([number, "x", 99999], [[number, "\ud800"], [True, None]], "x"):
+            events = await other.send(types.Part(text="what did you find?"), state_delta={"interlock_waiting": given})
             assert not any("41.5" in text for text in texts(events))
-    assert any("41.5" in text for text in texts(await alice.send(types.Part(text="and again?"))))
+    assert any("41.5" in text for text in texts(await alice.send(types.Part(text="what did you find?"))))
     await runtime.close()
 
     app, runtime = application(make_scripted("obedient", TELL), agent=TELLER, policy=REVIEWED, ran=ran)

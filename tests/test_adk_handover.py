@@ -121,6 +121,18 @@ async def test_a_call_about_another_thing_does_not_meet_what_was_handed_over() -
     await runtime.close()
 
 
+async def test_what_a_session_has_settled_is_handed_over_too() -> None:
+    """Of what there is damage, only the turn before says."""
+    able, other = agent("joker", "classify_damage"), ("classify_damage", {"trail_id": "Bobby Lake"})
+    said = "It is class 3 with 41.5 downed trees per mile."
+    for calls, is_met in (((other, said), False), ((CALL, said), True)):
+        runner, runtime = tree([CALL, ANSWER, transfer("joker")], calls, asks=BOSS, answers=able)
+        assert (await runner.ask(QUESTION, session_id="s")).status is TurnStatus.VERIFIED
+        result = await runner.ask("Is there damage on it?", session_id="s")
+        assert (result.agent, result.verified) == ("joker", is_met)
+        await runtime.close()
+
+
 async def test_what_was_called_before_a_question_was_handed_over_counts_and_may_be_said() -> None:
     runner, runtime = tree([CALL, transfer("joker")], [ANSWER], asks=BOSS, answers=agent("joker"))
     result = await runner.ask(QUESTION)

@@ -176,7 +176,7 @@ SEEN: dict[str, dict[str, set[str]]] = {
 """How the first delivery and the caller's retry end."""
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(2400)
 @on_either_database
 @pytest.mark.parametrize("kind", ["once", "keyed", "document"])
 async def test_cut_at_every_byte(server: CountingServer, ledgers: Ledgers, kind: str, way: str) -> None:

@@ -249,3 +249,54 @@ def test_ask_with_the_embedded_model(
     assert main(["ask", "district", "x", "--agent", "nobody"]) == 2
     assert "district-ranger" in capsys.readouterr().err
     assert main(["ask", "district", "x", "--model", "gemini"]) == 2
+
+
+TOWN = '''
+from pathlib import Path
+from interlock import tool
+from interlock.answers import Agent, App, Intent
+from interlock.testing import FirstChoice
+
+PLACES = {"waldo-lake": "Waldo Lake", "cedar-creek": "Cedar Creek"}
+
+
+@tool(effect="read", known_values={"place_id": PLACES})
+async def count_trees(place_id: str) -> dict:
+    """Fallen trees at a place."""
+    return {"count": 41 if place_id == "waldo-lake" else 36, "place": PLACES[place_id]}
+
+
+INTENT = Intent(name="trees", requires="count_trees", keywords=("trees",))
+AGENT = Agent(name="trees", tools=("count_trees",), intents=(INTENT,), semantic=False)
+APP = App(name="town", agents=(AGENT,), tools=(count_trees,))
+'''
+
+
+def test_a_session_is_asked_listed_and_shown(
+    in_folder: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = 'apps = ["town:APP"]\nmodel = "python:interlock.testing:FirstChoice"\nstore = "sqlite:///t.db"\n'
+    folder = in_folder(town__py=TOWN, interlock__toml=settings, policy__toml=OPEN)
+    monkeypatch.syspath_prepend(str(folder))
+
+    def ask(*arguments: str) -> dict[str, Any]:
+        assert main(["ask", "town", *arguments, "--json"]) == 0
+        return dict(json.loads(capsys.readouterr().out))
+
+    first = ask("How many trees at Waldo Lake?", "--session", "mine")
+    second = ask("what about Cedar Creek?", "--session", "mine")
+    assert (first["answer"], second["answer"]) == ("count 41.", "count 36.")
+    other = ask("How many trees?", "--session", "other")
+    assert other["status"] == "asked"
+    assert main(["turns", "list", "--session", "mine", "--json"]) == 0
+    assert [row["turn"] for row in json.loads(capsys.readouterr().out)] == [second["turn"], first["turn"]]
+    assert main(["turns", "show", second["turn"]]) == 0
+    assert "session mine" in capsys.readouterr().out
+    assert ask("--turn", other["turn"], "Cedar Creek")["answer"] == "count 36."
+    assert main(["turns", "show", other["turn"]]) == 0
+    assert "replied place_id of count_trees" in capsys.readouterr().out
+    assert main(["ask", "town", "--turn", other["turn"], "--session", "mine", "x"]) == 2
+    assert main(["ask", "town", "How many trees?"]) == 0
+    assert "to answer: interlock ask town --turn" in capsys.readouterr().out
+    assert main(["ask", "town", "How many trees at Waldo Lake?", "--stream"]) == 0
+    assert capsys.readouterr().out.count("count 41.") == 1

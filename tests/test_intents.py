@@ -79,8 +79,9 @@ def test_without_the_weights_keywords_decide_and_it_is_said(
 ) -> None:
     monkeypatch.setattr(embedding_module, "_PACKAGE", "no_such_package")
     with_examples = Intent(name="damage", requires="classify_damage", keywords=("damage",), examples=("is it broken?",))
+    other = Intent(name="closure", requires="evaluate_closure", keywords=("closure",), examples=("may I go there?",))
     with caplog.at_level(logging.WARNING, logger="interlock"):
-        sorter = Classifier([with_examples])
+        sorter = Classifier([with_examples, other])
     assert sorter.head is None
     assert "by keywords alone" in caplog.text
     assert "interlock[intents]" in caplog.text

@@ -95,7 +95,7 @@ def kill(cell: Cell) -> bool:
     """Run the cell's scenario in a child; whether it died at its point."""
     process = FORKED.Process(target=child, args=(cell,))
     process.start()
-    process.join(60)
+    process.join(240)  # it dies at its point; this only ends a child that hangs, also on a starved machine
     if process.exitcode is None:
         process.kill()
         process.join()

@@ -74,7 +74,7 @@ def kill_in_the_middle(place: Place) -> bool:
     planned = asyncio.run(plan(place))
     child = FORKED.Process(target=apply_in_process, args=(place, planned, Path(place.folder, "answers"), None))
     child.start()
-    child.join(60)
+    child.join(240)
     assert child.exitcode in (0, -signal.SIGKILL), (place, child.exitcode)
     return child.exitcode != 0
 

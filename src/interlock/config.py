@@ -221,6 +221,8 @@ class TextLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_name_chars: Annotated[
         int, setting("characters of a name that is compared with known values; a longer one can only be an exact value")
     ] = 500
+    max_session_turns: Annotated[int, setting("earlier turns of a session that the next one knows of")] = 10
+    max_session_minutes: Annotated[int, setting("minutes for which an answer may cite their records")] = 60
 
 
 class Settings(TextLimits, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -279,10 +281,7 @@ class Settings(TextLimits, frozen=True, kw_only=True, forbid_unknown_fields=True
     ] = ""
     otel: Annotated[bool, setting("emit an OpenTelemetry span for each record (needs the extra 'otel')")] = False
     mode: Annotated[
-        str,
-        setting(
-            "how far writes and sends go unless a call says: dry_run, apply or shadow (default: what the policy says)"
-        ),
+        str, setting("how far writes and sends go unless a call says: dry_run, apply, shadow (default: by the policy)")
     ] = ""
     lease_s: Annotated[
         float, setting("seconds after which the holder of a claim that gives no sign of life is taken for dead")

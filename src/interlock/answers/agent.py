@@ -37,6 +37,8 @@ class Agent(Value, frozen=True):
     semantic: bool = True
     vocabulary: Vocabulary | None = None
     """The words of its field (units, citations), where those of everyday English do not do."""
+    judge: str = ""
+    """A second model (`provider:name`) that is asked whether the results entail each sentence; empty: none is."""
     workflow: Workflow | None = None
     """Its way of working, where a turn does not say another: budgets, phases, when to stop."""
 

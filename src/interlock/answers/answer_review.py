@@ -6,14 +6,16 @@ import msgspec
 
 from interlock.answers import prompts
 from interlock.answers.asked import Asked, Carried
-from interlock.answers.events import ENDS, Finished, Opened, Reviewed, TurnLog, event_of
+from interlock.answers.events import ENDS, Finished, Opened, Replied, Reviewed, TurnLog, event_of
 from interlock.answers.finish import ANSWER
 from interlock.answers.grounding import Source
+from interlock.answers.hidden_values import redacted_names, whole_of
 from interlock.answers.history import read_history
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import TurnOutcome
 from interlock.answers.requirements import leaves
 from interlock.answers.result import Action, TurnResult, TurnStatus
+from interlock.answers.sessions.settled import Settled, bind_settled
 from interlock.answers.statements import with_closing_line
 from interlock.answers.workflows import Workflow
 from interlock.engine import EngineContext
@@ -25,6 +27,8 @@ from interlock.records import Stored
 from interlock.review import voice_of
 from interlock.state import Ticket, TicketKind, TicketState
 from interlock.transitions import DecideTicket
+
+Settlements = tuple[Settled, ...]
 
 
 async def _own_records(store: Store, turn: str) -> list[Stored]:
@@ -60,13 +64,26 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
     if history.finished is not None and history.finished.outcome not in (TurnOutcome.WAITING, TurnOutcome.ASKED):
         raise NotAllowed(f"turn {turn!r} has ended as {history.finished.outcome}; open a new one")
     payload = await payload_of(ctx.store, record.id, record.content())
+    answered = [(event, r) for r in records if isinstance(event := event_of(r), Replied)]
+    replies = [(event, await payload_of(ctx.store, r.id, r.content())) for event, r in answered]
     if "question" not in payload:
         raise NotAllowed(f"the question of turn {turn!r} was deleted; it cannot be gone on with")
+    hidden = redacted_names(ctx.bindings)
+    above = whole_of(payload.get("carried"), opened.carried, hidden)
+    beside = [payload, *(reply for _event, reply in replies)]
+    settled = msgspec.convert(next((p["settled"] for p in reversed(beside) if p.get("settled")), ()), Settlements)
+    # As it was taken then: an agent whose intents have changed since does not change what this answer needs.
+    wanted = whole_of(payload.get("requires"), opened.requires, hidden)
+    classified = Classified(wanted, opened.intents, opened.by, opened.certainty)
+    for event, reply in replies:
+        if event.requires is not None:  # it said what was wanted at all
+            classified = Classified(
+                whole_of(reply.get("requires"), event.requires, hidden), event.intents, "reply", 1.0
+            )
     return Asked(
         id=turn,
         question=payload["question"],
-        # As it was taken then: an agent whose intents have changed since does not change what this answer needs.
-        classified=Classified(opened.requires, opened.intents, opened.by, opened.certainty),
+        classified=msgspec.structs.replace(classified, requirement=bind_settled(classified.requirement, settled)),
         principal=record.content().principal,
         parent=opened.parent,
         run=opened.run,
@@ -77,7 +94,9 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
         root_turn=opened.root_turn,
         before=history,
         user_words=payload.get("user_words"),
-        carried=Carried(opened.carried_from, opened.carried) if opened.carried_from or leaves(opened.carried) else None,
+        carried=Carried(opened.carried_from, above) if opened.carried_from or leaves(above) else None,
+        settled=settled,
+        said=tuple(reply["reply"] for _event, reply in replies if isinstance(reply.get("reply"), str)),
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Generator, Sequence
-from typing import Any, TypedDict, Unpack
+from collections.abc import Sequence
+from typing import TypedDict, Unpack
 
 import msgspec
 
@@ -15,13 +15,17 @@ from interlock.answers.asked import Asked, Carried, refuse_long_question
 from interlock.answers.entities import Entities, bind, delegates
 from interlock.answers.grounding import Source
 from interlock.answers.intents import Classified, Classifier
+from interlock.answers.judge import Judges
+from interlock.answers.pending_turn import PendingTurn
 from interlock.answers.requirements import Requirement, leaves, need
 from interlock.answers.result import TurnResult
+from interlock.answers.sessions.session import Session, answer_question
 from interlock.answers.turn import Turn
 from interlock.answers.workflows import Workflow
 from interlock.canonical import did_you_mean
 from interlock.config import parse_mode
 from interlock.errors import ConfigError
+from interlock.models import Model
 from interlock.operations.approvals import decision_state
 from interlock.runtime import Runtime, refuse_odd_names
 from interlock.state import TicketKind
@@ -47,31 +51,14 @@ class TurnDetails(TypedDict, total=False):
     """Earlier records (their numbers) and chunks of text that the answer may rest on."""
 
 
-class Reopening:
-    """A turn that is being looked up in the ledger: enter it, or await it."""
-
-    def __init__(self, find: Callable[[], Coroutine[Any, Any, Turn]]) -> None:
-        self._find = find
-        self._turn: Turn | None = None
-
-    def __await__(self) -> Generator[Any, Any, Turn]:
-        return self._find().__await__()
-
-    async def __aenter__(self) -> Turn:
-        self._turn = await self._find()
-        return await self._turn.__aenter__()
-
-    async def __aexit__(self, *error: Any) -> None:
-        assert self._turn is not None
-        await self._turn.__aexit__(*error)
-
-
 class Answers:
     """The second half: `Answers(runtime)` opens turns, in which an answer leaves only when it is supported."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, *, judge: str | Model = "") -> None:
+        """`judge`: a second model (`provider:name`, or one of your own) that is asked about what the rules let out."""
         require_kind("what Answers is made with", runtime, Runtime, "an open Runtime")
         self.runtime = runtime
+        self._judges = Judges(judge)
         self._classifiers: dict[Agent, Classifier] = {}
         self._learning = threading.Lock()  # each agent is learned once, whichever thread comes first
 
@@ -86,6 +73,17 @@ class Answers:
 
     def turn(self, question: str, *, agent: Agent, **details: Unpack[TurnDetails]) -> Turn:
         """A turn of an agent: `async with answers.turn(question, agent=agent) as turn`, then call, and finish."""
+        return self._turn(agent, self._ask(question, agent, details))
+
+    def session(self, name: str) -> Session:
+        """A conversation of several turns, by its name: `session.turn(question, agent=agent)` knows the earlier ones.
+
+        It belongs to the principal (and to whom it is on behalf of) that its turns are opened with.
+        """
+        refuse_odd_names({}, self.runtime, name)
+        return Session(name, self.runtime.context, self._ask, self._turn, self.classify)
+
+    def _ask(self, question: str, agent: Agent, details: TurnDetails) -> Asked:
         refuse_long_question(question, self.runtime.context.limits)
         refuse_unknown("Answers.turn", details, TurnDetails.__annotations__)
         require_agent(agent)
@@ -98,7 +96,7 @@ class Answers:
         else:
             requirement = need(requires) if isinstance(requires, str) else requires
             classified = Classified(self._bind(agent, requirement, question), by="caller", score=1.0)
-        asked = Asked(
+        return Asked(
             id=self.runtime.context.ids.new(),
             question=question,
             classified=classified,
@@ -111,22 +109,27 @@ class Answers:
             workflow=details.get("workflow") or agent.workflow,
             carried=details.get("carried"),
         )
-        return self._turn(agent, asked)
 
-    def reopen(self, turn: str, *, agent: Agent, on_behalf_of: str | None = None, resume: bool = True) -> Reopening:
+    def reopen(
+        self, turn: str, *, agent: Agent, on_behalf_of: str | None = None, resume: bool = True, reply: str | None = None
+    ) -> PendingTurn:
         """Go on with a turn that waited for a person, under a new deadline: what it had done still counts.
 
         `async with answers.reopen(turn, agent=agent) as turn`, like a new one; awaited, it is that turn, not entered.
         When it is entered, its calls that were approved meanwhile are made, each with its own ticket. `resume=False`:
-        they are left to whoever goes on, as their tools cannot be run from here.
+        they are left to whoever goes on, as their tools cannot be run from here. `reply`: what somebody says to the
+        question that the turn has asked.
         """
         require_agent(agent)
 
         async def find() -> Turn:
             asked = await reopen_turn(self.runtime.context, turn, agent.name, on_behalf_of)
+            if reply is not None:
+                refuse_long_question(reply, self.runtime.context.limits)
+                asked = answer_question(self.runtime.context, agent, asked, reply, self.classify)
             return self._turn(agent, msgspec.structs.replace(asked, resumes=resume))
 
-        return Reopening(find)
+        return PendingTurn(find)
 
     async def result(self, turn: str) -> TurnResult:
         """The result of a turn as it stands now: also after a reviewer released, corrected or rejected it."""
@@ -151,6 +154,10 @@ class Answers:
             return await operations.decide(ticket, approve=approve, by=by, token=token, reason=reason)
         state = decision_state(approve)
         return await decide_answer(await operations.decider(ticket, by, token), ticket, state, reason, text)
+
+    async def close(self) -> None:
+        """Let go of the judges that were opened; the runtime is closed by whoever opened it."""
+        await self._judges.close()
 
     def classify(self, agent: Agent, question: str) -> Classified:
         """Which of an agent's intents a question has, and so what its answer needs, and about what."""
@@ -192,7 +199,8 @@ class Answers:
             if leaf.tool not in agent.tools:
                 hint = did_you_mean(leaf.tool, agent.tools)
                 raise ConfigError(f"an answer of {agent.name!r} needs {leaf.tool!r}, which is none of its tools{hint}")
-        return Turn(self.runtime, agent, asked, self.classify)
+        self._judges.of(agent)  # one that cannot be opened is said before anything is done
+        return Turn(self.runtime, agent, asked, self.classify, self._judges)
 
 
 def _refuse_odd_details(details: TurnDetails) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from interlock.answers.agent import Agent
-from interlock.answers.events import Opened
 from interlock.answers.grounding import Source
 from interlock.answers.history import History
 from interlock.answers.intents import Classified
-from interlock.answers.requirements import NOTHING, Requirement, leaves
+from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement, leaves
+from interlock.answers.sessions.context import EarlierCall, SessionPlace
+from interlock.answers.sessions.settled import Settled
 from interlock.answers.workflows import Workflow
 from interlock.config import TextLimits
 from interlock.errors import ConfigError
 from interlock.models.messages import Proposal
-from interlock.values import Json, Mode, Value
+from interlock.values import Mode, Value
 from interlock.wrong_values import require_all, require_kind
 
 
@@ -71,6 +69,16 @@ class Carried(Value, frozen=True):
     requirement: Requirement
 
 
+class UserReply(Value, frozen=True):
+    """What somebody has said to a question that a turn had asked."""
+
+    text: str
+    settled: tuple[Settled, ...] = ()
+    intents: tuple[str, ...] = ()
+    requires: Need | AllOf | AnyOf | None = None
+    """What the answer needs, where the reply says what is wanted at all."""
+
+
 class Asked(Value, frozen=True):
     """What a turn starts from."""
 
@@ -97,44 +105,24 @@ class Asked(Value, frozen=True):
     """What the user said, where the question is a model's own wording of it; None: the question itself."""
     carried: Carried | None = None
     """What is needed beside what this agent's own intents say."""
+    session: SessionPlace | None = None
+    """The conversation that it is a turn of."""
+    earlier: tuple[EarlierCall, ...] = ()
+    """What was called in the session before."""
+    settled: tuple[Settled, ...] = ()
+    """What the conversation has settled about the calls that are needed."""
+    said: tuple[str, ...] = ()
+    """What was said to the questions that this turn has asked."""
+    reply: UserReply | None = None
+    """The last of these, where the turn is gone on with by it."""
 
     @property
-    def said(self) -> str:
-        """The user's words: an answer may repeat them, but not what a model has put into words for another."""
-        return self.question if self.user_words is None else self.user_words
+    def words(self) -> str:
+        """All that the user has said: an answer may repeat it, but not what a model has put into words for another."""
+        return "\n".join((self.question if self.user_words is None else self.user_words, *self.said))
 
     @property
     def required(self) -> bool:
         """Whether the answer needs a tool, of this agent or of the one that handed the question over."""
         above = () if self.carried is None else leaves(self.carried.requirement)
         return bool(above or leaves(self.classified.requirement))
-
-    def opening_event(self, agent: Agent, most_model_calls: int, root_turn: str | None) -> Opened:
-        """The record of the beginning."""
-        classified, carried = self.classified, self.carried
-        return Opened(
-            agent=agent.name,
-            intents=classified.intents,
-            by=classified.by,
-            certainty=classified.score,
-            requires=classified.requirement,
-            enforcement=agent.enforcement,
-            most_model_calls=most_model_calls,
-            parent=self.parent,
-            root_turn=root_turn,
-            on_behalf_of=self.on_behalf_of,
-            workflow=None if self.workflow is None else self.workflow.name,
-            mode=self.mode,
-            run=self.run,
-            carried=NOTHING if carried is None else carried.requirement,
-            carried_from=None if carried is None else carried.turn,
-        )
-
-    def payload(self) -> Json:
-        """What lies beside the record of the beginning: the question itself, and what the answer may rest on."""
-        return {
-            "question": self.question,
-            "user_words": self.user_words,
-            "given": [item if isinstance(item, int) else msgspec.to_builtins(item) for item in self.given],
-            "workflow": msgspec.to_builtins(self.workflow),
-        }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlock.answers.asked import Carried
-from interlock.answers.history import Histories, History, Missing, missing_of
+from interlock.answers.history import Histories, History
 from interlock.answers.ladder import TurnOutcome
+from interlock.answers.missing import Missing, missing_of
 from interlock.answers.requirements import CallSeen, Need, Requirement, without_entities
 from interlock.values import Status, Value
 

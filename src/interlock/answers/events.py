@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from interlock.answers.ladder import Force, Retry, TurnOutcome
-from interlock.answers.requirements import NOTHING, AllOf, AnyOf, CallSeen, Need, tool_names
+from interlock.answers.ladder import TurnOutcome
+from interlock.answers.requirements import NOTHING, AllOf, AnyOf, Need
 from interlock.answers.result import TurnStatus
 from interlock.models.messages import Usage
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter
@@ -42,6 +41,35 @@ class Opened(Value, frozen=True, tag_field="event", tag="opened"):
     """What the agent that handed the question over had to call for it."""
     carried_from: str | None = None
     """That agent's turn."""
+    session: str | None = None
+    """The conversation that it belongs to."""
+
+
+class Joined(Value, frozen=True, tag_field="event", tag="joined"):
+    """A turn was opened in a session: one of the session's own records, by which its turns are found again."""
+
+    turn: str
+    session: str
+
+
+class AskedBack(Value, frozen=True):
+    """What a turn has asked whoever asked: which arguments of which tool, or what is wanted at all."""
+
+    tool: str = ""
+    fields: tuple[str, ...] = ()
+    intents: tuple[str, ...] = ()
+    """What it could be that is asked for, where that was not clear."""
+
+
+class Replied(Value, frozen=True, tag_field="event", tag="replied"):
+    """What a turn has asked was answered; the words and the values lie beside the record."""
+
+    tool: str = ""
+    fields: tuple[str, ...] = ()
+    """The arguments that were given by it."""
+    intents: tuple[str, ...] = ()
+    requires: Need | AllOf | AnyOf | None = None
+    """What the answer needs, where the reply says what is wanted."""
 
 
 class Reopened(Value, frozen=True, tag_field="event", tag="reopened"):
@@ -72,6 +100,17 @@ class Forced(Value, frozen=True, tag_field="event", tag="forced"):
     called: tuple[str, ...] = ()
     usage: Usage = Usage()
     model_calls: int = 0
+
+
+class Judged(Value, frozen=True, tag_field="event", tag="judged"):
+    """A second model was asked whether the results entail a draft that the rules would have let out."""
+
+    by: str
+    sentences: int
+    disputed: int = 0
+    """How many of them it did not find in the results."""
+    usage: Usage = Usage()
+    """What asking it has cost."""
 
 
 class Delegated(Value, frozen=True, tag_field="event", tag="delegated"):
@@ -119,6 +158,8 @@ class Finished(Value, frozen=True, tag_field="event", tag="finished"):
     enforced: bool = True
     required: bool = True
     intents: tuple[str, ...] = ()
+    asks: AskedBack | None = None
+    """What was asked back, where the turn ended so."""
 
 
 class Abandoned(Value, frozen=True, tag_field="event", tag="abandoned"):
@@ -140,7 +181,20 @@ class Reviewed(Value, frozen=True, tag_field="event", tag="reviewed"):
 
 
 TurnEvent = (
-    Opened | Reopened | Retried | Forced | Delegated | Planned | Noted | Offered | Finished | Abandoned | Reviewed
+    Opened
+    | Joined
+    | Reopened
+    | Replied
+    | Retried
+    | Forced
+    | Judged
+    | Delegated
+    | Planned
+    | Noted
+    | Offered
+    | Finished
+    | Abandoned
+    | Reviewed
 )
 ENDS = ("finished", "reviewed")
 """The statuses of records that say what the answer is."""
@@ -152,16 +206,6 @@ def event_of(record: Stored) -> TurnEvent | None:
         return None
     found: TurnEvent = msgspec.convert(record.content().arguments, TurnEvent)
     return found
-
-
-def attempt_event(step: Retry | Force, calls: Sequence[CallSeen], usage: Usage, model_calls: int) -> Retried | Forced:
-    """An attempt that did not pass: what had been called, what is missing or is forced now."""
-    called = tuple(call.tool for call in calls)
-    if isinstance(step, Force):
-        return Forced(tool=step.need.tool, called=called, usage=usage, model_calls=model_calls)
-    unsupported = len(step.unsupported) + bool(step.unchecked) + len(step.disagreements)
-    missing = tool_names(step.missing)
-    return Retried(called=called, missing=missing, unsupported=unsupported, usage=usage, model_calls=model_calls)
 
 
 def status_of(event: type[Any]) -> str:

@@ -9,11 +9,12 @@ import msgspec
 
 from interlock.answers import prompts
 from interlock.answers.agent import Agent
-from interlock.answers.events import Finished, TurnLog
+from interlock.answers.events import AskedBack, Finished, TurnLog
 from interlock.answers.grounding import Grounded, Source, ground_safely
 from interlock.answers.history import History
 from interlock.answers.ladder import Ask, Escalate, Pass, Render, Step, Stop, TurnOutcome, Wait
 from interlock.answers.result import Action, TurnResult, TurnStatus
+from interlock.answers.sessions.when import age_notes
 from interlock.answers.statements import TurnEffect, with_closing_line
 from interlock.answers.statements.recorded import recorded_effects
 from interlock.engine import EngineContext
@@ -50,6 +51,9 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     """Nothing was asked for, and the draft says nothing."""
     overhead_us: int = 0
     on_behalf_of: str | None = None
+    asks: AskedBack | None = None
+    given: tuple[Source, ...] = ()
+    """What was handed in beside the results: an answer that rests on a record of an earlier turn says how old it is."""
 
 
 async def finish_turn(
@@ -101,6 +105,7 @@ def _event(ending: TurnEnd, result: TurnResult) -> Finished:
         enforced=ending.agent.enforcement == "enforce",
         required=ending.required,
         intents=ending.intents,
+        asks=ending.asks if result.status is TurnStatus.ASKED else None,
     )
 
 
@@ -118,7 +123,7 @@ def _result(ending: TurnEnd, history: History, ctx: EngineContext) -> TurnResult
         )
     match step:
         case Pass(outcome=outcome):
-            return _pass(ending, history, common, outcome)
+            return _pass(ending, history, common, outcome, age_notes(ending.grounded, ending.given, ctx.clock.now_us()))
         case Render():
             return _render(ending, history, common, step, ctx)
         case Ask(question=question):
@@ -171,13 +176,15 @@ def _common(ending: TurnEnd, history: History) -> dict[str, Any]:
     }
 
 
-def _pass(ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome) -> TurnResult:
+def _pass(
+    ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome, ages: tuple[str, ...]
+) -> TurnResult:
     return TurnResult(
         **common,
         status=TurnStatus.CONVERSATION if ending.conversation else TurnStatus.VERIFIED,
         outcome=outcome,
         verified=not ending.conversation,
-        answer=prompts.add_notes(ending.draft, (*history.notes, *ending.notes)),
+        answer=prompts.add_notes(ending.draft, (*history.notes, *ending.notes, *ages)),
         claims=ending.grounded.claims,
         confidence=history.confidence,
     )

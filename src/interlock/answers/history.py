@@ -15,24 +15,27 @@ from interlock.answers.events import (
     Delegated,
     Finished,
     Forced,
+    Joined,
+    Judged,
     Noted,
     Offered,
     Opened,
     Planned,
     Reopened,
+    Replied,
     Retried,
     Reviewed,
     TurnEvent,
     event_of,
 )
 from interlock.answers.grounding import Source
-from interlock.answers.requirements import CallSeen, Requirement, find_unmet, is_hopeless, next_needs
+from interlock.answers.requirements import CallSeen
 from interlock.engine import TurnTail
 from interlock.errors import ConfigError
 from interlock.models.messages import Usage
 from interlock.operations.ledger_writer import payload_of
 from interlock.ports import Faults, Query, Store
-from interlock.reasons import FieldReason, Reason
+from interlock.reasons import Reason
 from interlock.records import Content, Stored
 from interlock.tools import MARK
 from interlock.values import Effect, Json, Status, Trust, Value
@@ -59,6 +62,8 @@ class History(Value, frozen=True):
     """The model has written the plan that its workflow wants."""
     offered: tuple[str, ...] | None = None
     """The tools that were offered last; None: all of the agent's."""
+    replied_at: int = 0
+    """The record of the last answer to what it had asked: calls before it were made without knowing that."""
     usage: Usage = Usage()
     model_calls: int = 0
     sources: tuple[Source, ...] = ()
@@ -191,8 +196,10 @@ class _Fold:
     def history(self, *, evidence: bool) -> History:
         """What they say."""
         history = History(turn=self._turn)
-        for _number, event in sorted(self._events.items()):
+        for number, event in sorted(self._events.items()):
             history = _after(history, event)
+            if isinstance(event, Replied):  # from here on it is asked again, knowing more
+                history = replace(history, retries=0, corrected=False, forced=(), replied_at=number)
         found = [item for _number, item in sorted(self._evidence.items())] if evidence else []
         return replace(
             history,
@@ -232,7 +239,7 @@ def _after(history: History, event: TurnEvent) -> History:
         case Finished(usage=usage, model_calls=calls) | Abandoned(usage=usage, model_calls=calls):
             finished = event if isinstance(event, Finished) else history.finished
             return replace(history, finished=finished, usage=usage, model_calls=calls)
-        case Reopened() | Reviewed():
+        case Reopened() | Replied() | Reviewed() | Joined() | Judged():
             return history
         case _:
             assert_never(event)
@@ -329,16 +336,20 @@ async def outermost(store: Store, parent: str | None) -> str | None:
 
 
 async def words_of_user(store: Store, turn: str) -> str:
-    """What the user said in the turn in which a delegation began; nothing, if that is not kept any more."""
+    """What the user has said in the turn in which a delegation began; nothing, if that is not kept any more."""
+    said = []
     async for record in store.records(Query(turn=turn)):
-        if isinstance(event_of(record), Opened):
+        if isinstance(event_of(record), Opened | Replied):
             payload = await payload_of(store, record.id, record.content())
-            return str(payload.get("user_words") or payload.get("question", ""))
-    return ""
+            said.append(str(payload.get("user_words") or payload.get("question") or payload.get("reply") or ""))
+    return "\n".join(said)
 
 
-async def given_sources(store: Store, given: Sequence[Source | int]) -> tuple[Source, ...]:
-    """Evidence that was handed in: chunks as they are, records by their numbers."""
+async def given_sources(store: Store, given: Sequence[Source | int], here: str | None = None) -> tuple[Source, ...]:
+    """Evidence that was handed in: chunks as they are, records by their numbers, and of when they are.
+
+    `here`: the turn that handed the same question over. What was found there is as new as what is found now.
+    """
     found = []
     for item in given:
         if isinstance(item, Source):
@@ -348,7 +359,9 @@ async def given_sources(store: Store, given: Sequence[Source | int]) -> tuple[So
         # Records of turns hold drafts and questions: what a model wrote once must not become its own evidence.
         if not records or records[0].kind != "call":
             raise ConfigError(f"there is no record {item} of a call that an answer could rest on")
-        found.append(await _source(store, records[0], records[0].content()))
+        source = await _source(store, records[0], records[0].content())
+        is_here = here is not None and records[0].turn == here
+        found.append(source if is_here else replace(source, at_us=records[0].at_us))
     return tuple(found)
 
 
@@ -359,41 +372,3 @@ def _notes(record: Stored, content: Content) -> list[str]:
         said = content.problem.message if content.problem is not None else content.said or "nothing on file"
         return [f"{record.tool}: {said}"]
     return []
-
-
-class Missing(Value, frozen=True):
-    """What of a requirement is missing, and why."""
-
-    what: Requirement | None = None
-    failed: str = ""
-    empty: str = ""
-    question: str = ""
-    lacks: str = ""
-    refused: str = ""
-
-
-def missing_of(requirement: Requirement, history: History) -> Missing:
-    """What is missing; why it cannot be had, why it brought nothing, what has to be asked first."""
-    calls = sorted((*history.own, *history.inner), key=lambda call: call.record)
-    missing = find_unmet(requirement, calls)
-    if missing is None:
-        return Missing()
-    wanted = {leaf.tool for leaf in next_needs(missing)}
-    mine = [call for call in calls if call.tool in wanted]
-    failed = empty = question = refused = ""
-    if is_hopeless(missing, calls):
-        denied = [call for call in mine if call.refused]
-        refused = f"{denied[-1].tool} was not done: {denied[-1].message}" if denied else ""
-        ended = [call for call in mine if call.ran and call.status in (Status.FAILED, Status.UNKNOWN)]
-        failed = f"{ended[-1].tool} failed: {ended[-1].message}" if ended else ""
-    nothing = [call for call in mine if call.status is Status.NO_DATA]
-    if nothing:
-        empty = f"{nothing[-1].tool} found nothing: {nothing[-1].message or 'nothing on file'}"
-    last = mine[-1] if mine else None
-    if last is not None and last.reason is Reason.AMBIGUOUS:
-        question = last.message
-    fields = () if last is None else last.fields
-    # Only where nothing else is wrong: a model that wrote a wrong value has to correct it, not the user.
-    ungiven = [f.field for f in fields] if all(f.reason is FieldReason.MISSING for f in fields) else []
-    lacks = f"to answer this, please say {' and '.join(name.replace('_', ' ') for name in ungiven)}" if ungiven else ""
-    return Missing(missing, failed, empty, question, lacks, refused)

@@ -54,6 +54,8 @@ class TurnState(Value, frozen=True):
     """Why the draft could not be checked as a whole: it is over a limit."""
     disagreements: tuple[str, ...] = ()
     """What the draft says was done, waits or was refused, and the records contradict."""
+    disputed: tuple[str, ...] = ()
+    """Sentences that a judge does not find in the results."""
     irrelevant: bool = False
     """The draft rests on nothing that the tools returned."""
     retries: int = 0
@@ -86,6 +88,7 @@ class Retry(Value, frozen=True):
     unchecked: str = ""
     disagreements: tuple[str, ...] = ()
     irrelevant: bool = False
+    disputed: tuple[str, ...] = ()
 
 
 class Force(Value, frozen=True):
@@ -138,7 +141,7 @@ def next_step(state: TurnState) -> Step:
         return Wait(state.ticket)
     if state.missing is not None:
         return _towards(state, state.missing)
-    sound = not state.unsupported and not state.unchecked and not state.disagreements
+    sound = not (state.unsupported or state.unchecked or state.disagreements or state.disputed)
     if state.has_draft and sound and not state.irrelevant:
         return Pass(_pass_outcome(state))
     if state.no_reply:
@@ -146,7 +149,13 @@ def next_step(state: TurnState) -> Step:
     # One correction, not `max_retries`: what is required has succeeded, and its results can answer by themselves.
     if not state.corrected and not state.late and not state.final and state.calls_left > 0:
         irrelevant = state.irrelevant and sound
-        return Retry(None, state.unsupported, state.unchecked, state.disagreements, irrelevant)
+        return Retry(
+            unsupported=state.unsupported,
+            unchecked=state.unchecked,
+            disagreements=state.disagreements,
+            irrelevant=irrelevant,
+            disputed=state.disputed,
+        )
     # No ticket: the results are true whatever the model makes of them, so nobody has to look at them first.
     return Render(_pass_outcome(state), _why_rendered(state))
 
@@ -211,6 +220,8 @@ def _why_rendered(state: TurnState) -> str:
         return state.unchecked
     if state.disagreements:
         return f"the records do not agree: it said {name_some([shorten(text, 200) for text in state.disagreements], 3)}"
+    if state.disputed:
+        return f"the judge does not find in the results: {'; '.join(shorten(text) for text in state.disputed[:3])}"
     if state.irrelevant:
         return "the model's answer rested on nothing that the tools returned"
     return "the model gave no answer in time" if state.late else "the model gave no answer"

@@ -46,6 +46,11 @@ def retry_prompt(step: Retry | Force) -> str:
         )
     if step.unchecked:
         parts.append(f"Your answer cannot be checked as a whole: {step.unchecked}. Write a shorter one.")
+    if step.disputed:
+        parts.append(
+            f"A second reading finds that the results do not say {_list(step.disputed)}. Say only what they say, of the"
+            " things they say it of."
+        )
     if step.irrelevant:
         parts.append("Your answer uses nothing that the tools returned. Answer with their findings, figures included.")
     return " ".join(parts) or "You gave no answer. Answer now from the results of the tools."

@@ -11,6 +11,7 @@ from interlock.answers.asked import Again
 from interlock.answers.history import History
 from interlock.answers.ladder import TurnOutcome
 from interlock.answers.result import TurnResult
+from interlock.answers.sentences import split_sentences
 from interlock.answers.turn import Turn
 from interlock.answers.workflows import Workflow, WorkflowState, advance, ends_short, is_plan, left_out, workflow_prompt
 from interlock.models import Message, Model, ModelFailed, Proposal, Reply, Request, ToolCard
@@ -88,6 +89,7 @@ class Runner:
         turn = self._turn
         await self.begin()
         if turn.asked.before is not None:
+            self._messages += [Message("user", text) for text in turn.asked.said]
             self._messages += rebuild_messages(await turn.recall())
             if await turn.is_waiting():  # for a person, and whatever a model says, that is not its to decide
                 step = await turn.finish(None)
@@ -111,7 +113,7 @@ class Runner:
         if reply.blocked:
             return await turn.finish(None, blocked=reply.blocked)
         if reply.question:
-            return await turn.ask(reply.question)
+            return await turn.ask(reply.question, fields=reply.asks_for)
         if not reply.proposals:
             return await self.on_text(reply)
         parked = await self._calls(reply, forced)
@@ -266,9 +268,18 @@ DRIVEN: ContextVar[Driven | None] = ContextVar("interlock_driven", default=None)
 
 
 async def run_turn(
-    turn: Turn, model: Model, *, watch: Watch | None = None, history: Sequence[Message] = ()
+    turn: Turn,
+    model: Model,
+    *,
+    watch: Watch | None = None,
+    history: Sequence[Message] = (),
+    on_text: Callable[[str], None] | None = None,
 ) -> TurnResult:
-    """Ask, call, check, and again, never more often than the bound; in phases, if the turn has a way of working."""
+    """Ask, call, check, and again, never more often than the bound; in phases, if the turn has a way of working.
+
+    `on_text` is given the answer sentence by sentence, once all of it is checked: a draft that is replaced by its last
+    sentence has shown nothing of the others.
+    """
     require_kind("what run_turn drives", turn, Turn, "a turn of Answers.turn that was entered")
     require_methods("a model", model, ("reply",), "one of interlock.models.open_model('local'), or of your own")
     workflow, seen = turn.asked.workflow, watch or _ignore
@@ -276,10 +287,15 @@ async def run_turn(
     mark = DRIVEN.set(Driven(turn, model, seen))
     try:
         if workflow is None:
-            return await Runner(turn, model, seen, history).run()
-        return await WorkflowRunner(turn, model, seen, history, workflow).run()
+            result = await Runner(turn, model, seen, history).run()
+        else:
+            result = await WorkflowRunner(turn, model, seen, history, workflow).run()
     finally:
         DRIVEN.reset(mark)
+    if on_text is not None:
+        for sentence in split_sentences(result.answer):
+            on_text(sentence)
+    return result
 
 
 def _ignore(_progress: Progress) -> None:

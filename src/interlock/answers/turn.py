@@ -13,26 +13,25 @@ from interlock.answers.agent import Agent, model_calls, require_agent
 from interlock.answers.asked import Again, Asked, ModelState, refuse_long_question, require_draft, require_proposals
 from interlock.answers.child_turns import missing_above, unmet_child
 from interlock.answers.draft_check import check_draft
-from interlock.answers.events import (
-    Abandoned,
-    Delegated,
-    Noted,
-    Offered,
-    Planned,
-    Reopened,
-    TurnLog,
-    attempt_event,
-)
+from interlock.answers.events import Abandoned, AskedBack, Noted, Offered, Planned, TurnLog
 from interlock.answers.finish import TurnEnd, finish_turn
 from interlock.answers.grounding import Grounded, Source
-from interlock.answers.history import Histories, History, Missing, given_sources, missing_of, outermost, words_of_user
+from interlock.answers.hidden_values import redacted_names
+from interlock.answers.history import Histories, History, given_sources, outermost, words_of_user
 from interlock.answers.intents import Classified
-from interlock.answers.ladder import Ask, Force, Retry, Step, TurnState, next_step
+from interlock.answers.judge import Judges, judge_draft
+from interlock.answers.ladder import Ask, Force, Pass, Retry, Step, TurnState, next_step
+from interlock.answers.missing import Missing, missing_of
 from interlock.answers.parked import pending_ticket, resume_approved, with_denials
 from interlock.answers.prompts import instructions, retry_prompt
-from interlock.answers.requirements import Requirement, next_needs, sure_values, tool_names
+from interlock.answers.requirements import Requirement, tool_names
 from interlock.answers.result import TurnResult
+from interlock.answers.sessions.asked_back import describe_question
+from interlock.answers.sessions.describe import describe_session
+from interlock.answers.sessions.follow_up import settle_child
 from interlock.answers.small_talk import small_talk
+from interlock.answers.task import make_task
+from interlock.answers.turn_records import attempt_event, judged_event, log_opening, log_reopening, opening_event
 from interlock.errors import ConfigError
 from interlock.models.messages import Proposal, Task, Usage
 from interlock.operations.ledger_writer import LedgerWriter
@@ -49,7 +48,9 @@ _NONE = ("(none)",)
 class Turn:
     """One turn of one agent; use it as an async context manager, and finish it."""
 
-    def __init__(self, runtime: Runtime, agent: Agent, asked: Asked, classify: Classify) -> None:
+    def __init__(
+        self, runtime: Runtime, agent: Agent, asked: Asked, classify: Classify, judges: Judges | None = None
+    ) -> None:
         if not asked.question.strip():
             raise ConfigError("the question is empty; a turn needs one")
         self.agent = agent
@@ -59,7 +60,7 @@ class Turn:
         self.replies = 0
         """How many times the model has replied in this turn."""
         ctx = self._ctx = runtime.context
-        self._runtime, self._classify = runtime, classify
+        self._runtime, self._classify, self._judges = runtime, classify, judges
         self._histories = Histories(ctx.store, ctx.faults)
         self._root_turn: str | None = None
         self._overhead_s = 0.0
@@ -95,15 +96,17 @@ class Turn:
     @property
     def instructions(self) -> str:
         """What the model is told before the question."""
-        return instructions(self.agent, self.tools)
+        session = describe_session(self.asked, self._ctx.clock.now_us())
+        return "\n\n".join(part for part in (instructions(self.agent, self.tools), session) if part)
 
     @property
     def most_replies(self) -> int:
         """The bound on model calls."""
-        workflow = self.asked.workflow
-        return model_calls(
-            self.agent, self.requirement, 0 if workflow is None else workflow.calls + len(workflow.phases)
-        )
+        workflow, before = self.asked.workflow, self.asked.before
+        rounds = 0 if workflow is None else workflow.calls + len(workflow.phases)
+        # What was asked back and is answered is asked again: what it took until then does not count against that.
+        spent = before.model_calls if before is not None and self.asked.reply is not None else 0
+        return spent + model_calls(self.agent, self.requirement, rounds)
 
     @property
     def left_s(self) -> float:
@@ -112,19 +115,18 @@ class Turn:
 
     async def __aenter__(self) -> Turn:
         started, asked = self._ctx.clock.monotonic(), self.asked
-        self._given = await given_sources(self._ctx.store, asked.given)
+        here = None if asked.carried is None else asked.carried.turn
+        self._given = await given_sources(self._ctx.store, asked.given, here)
+        hidden = redacted_names(self._ctx.bindings)
         self._root_turn = asked.root_turn or await outermost(self._ctx.store, asked.parent)
         if asked.parent is not None and asked.user_words is None:
             asked = msgspec.structs.replace(asked, user_words=await words_of_user(self._ctx.store, asked.parent))
             self.asked = asked
         if asked.before is not None:
-            await self._log.append(Reopened(agent=self.agent.name))
+            await log_reopening(self._log, self.agent, asked.reply, hidden)
         else:
-            if asked.parent is not None:
-                parent = TurnLog(self._writer, asked.parent)  # first: a parent must not pass without knowing of it
-                await parent.append(Delegated(child=self.id, agent=self.agent.name))
-            opened = asked.opening_event(self.agent, self.most_replies, self._root_turn)
-            await self._log.append(opened, asked.payload())
+            event = opening_event(self.agent, asked, hidden, most_replies=self.most_replies, root_turn=self._root_turn)
+            await log_opening(self._writer, self._log, self.agent, asked, event)
         self._count_overhead(started)
         if asked.before is not None and asked.resumes:
             self.set_aside = await resume_approved(self._runtime, asked.before)
@@ -153,9 +155,10 @@ class Turn:
             given=self.asked.given,
             workflow=agent.workflow,
             at_most_s=self.left_s,
-            user_words=self.asked.said,
+            user_words=self.asked.words,
         )
-        return Turn(self._runtime, agent, asked, self._classify)
+        asked = settle_child(self.asked, asked, agent, self._ctx.bindings)
+        return Turn(self._runtime, agent, asked, self._classify, self._judges)
 
     def count_usage(self, usage: Usage) -> None:
         """A reply has cost this."""
@@ -192,18 +195,7 @@ class Turn:
     async def task(self) -> Task:
         """What is known about the question, as values beside the words of the prompt."""
         missing = (await self._lacking(await self._histories.read(self.id, evidence=False))).what
-        needs = () if missing is None else next_needs(missing)
-        classified = self.asked.classified
-        return Task(
-            question=self.asked.question,
-            required=self.asked.required,
-            needs=tuple(leaf.tool for leaf in needs),
-            about=sure_values(needs[0]) if needs else (),
-            intents=classified.intents,
-            certainty=classified.score,
-            abilities=tuple(intent.name for intent in self.agent.intents),
-            vocabulary=self.agent.vocabulary,
-        )
+        return make_task(self.agent, self.asked, missing)
 
     async def call(self, tool: str, arguments: Json, *, call_id: str = "") -> Outcome:
         """One governed call in this turn."""
@@ -257,12 +249,17 @@ class Turn:
         odd = not proposal.id.isprintable() or len(proposal.id) > _LONGEST_ID
         return self.call(proposal.tool, proposal.arguments, call_id="" if odd else proposal.id)
 
-    async def ask(self, question: str) -> TurnResult:
-        """End the turn with a question of its own: something has to be said first."""
+    async def ask(self, question: str, *, fields: tuple[str, ...] = ()) -> TurnResult:
+        """End the turn with a question of its own: something has to be said first.
+
+        `fields`: the arguments of the call that is due which the question is about, so that an answer to it is read so.
+        """
         async with self._finishing:
             if self.result is None:
                 history = await self._histories.read(self.id)
-                ending = self._ending(Ask(question), "", Grounded())
+                missing = (await self._lacking(history)).what
+                asks = describe_question(self.asked.classified, missing, history, self._ctx.bindings, fields)
+                ending = self._ending(Ask(question), "", Grounded(), asks)
                 self.result = await finish_turn(self._writer, self._log, self._ctx, ending, history)
             return self.result
 
@@ -303,10 +300,17 @@ class Turn:
             clean: dict[str, Any] = {"unsupported": (), "disagreements": (), "unchecked": "", "irrelevant": False}
             state = msgspec.structs.replace(state, has_draft=True, **clean)
         step = next_step(state)
+        if isinstance(step, Pass) and enforced and not talks:
+            # Only what the rules let out is judged: a judge can hold it back, and never let anything out.
+            state = msgspec.structs.replace(state, disputed=await self._judge(draft, grounded, history))
+            step = next_step(state)
         if isinstance(step, Retry | Force) and enforced:
-            await self._log.append(attempt_event(step, history.calls, self._usage, self.replies))
+            await self._log.append(attempt_event(step, history, self._usage, self.replies))
             return Again(retry_prompt(step), step.need.tool if isinstance(step, Force) else None)
-        ending = self._ending(step, draft, grounded)
+        asks = None
+        if isinstance(step, Ask):
+            asks = describe_question(self.asked.classified, state.missing, history, self._ctx.bindings)
+        ending = self._ending(step, draft, grounded, asks)
         return msgspec.structs.replace(ending, missing=tool_names(state.missing), conversation=talks)
 
     def _only_talks(self, history: History, grounded: Grounded) -> bool:
@@ -314,7 +318,18 @@ class Turn:
         rests = bool(history.sources) or grounded.cites
         return not self.asked.required and (self.asked.classified.chat or not rests)
 
-    def _ending(self, step: Step, draft: str, grounded: Grounded) -> TurnEnd:
+    async def _judge(self, draft: str, grounded: Grounded, history: History) -> tuple[str, ...]:
+        judge = None if self._judges is None else self._judges.of(self.agent)
+        if judge is None:
+            return ()
+        started = self._ctx.clock.monotonic()
+        found = await judge_draft(judge, draft, grounded, (*history.sources, *self._given), self.left_s)
+        self._overhead_s -= self._ctx.clock.monotonic() - started  # it is a model's time, not ours
+        self.count_usage(found.usage)
+        await self._log.append(judged_event(found), {"disputed": list(found.disputed)})
+        return found.disputed
+
+    def _ending(self, step: Step, draft: str, grounded: Grounded, asks: AskedBack | None = None) -> TurnEnd:
         return TurnEnd(
             turn=self.id,
             agent=self.agent,
@@ -329,12 +344,14 @@ class Turn:
             usage=self._usage,
             replies=self.replies,
             on_behalf_of=self.asked.on_behalf_of,
+            asks=asks,
+            given=self._given,
         )
 
     async def _state(self, history: History, draft: str, model: ModelState) -> tuple[TurnState, Grounded]:
         lacking = await self._lacking(history)
         child = await unmet_child(self._histories, history)
-        sources, question = (*history.sources, *self._given), self.asked.said
+        sources, question = (*history.sources, *self._given), self.asked.words
         found = await check_draft(draft, self.agent, history, sources, self._ctx, question=question)
         grounded = found.grounded
         parked = await pending_ticket(self._ctx, history, self.set_aside)

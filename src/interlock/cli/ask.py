@@ -25,6 +25,7 @@ from interlock.answers.runner import (
     ascii_json,
     run_turn,
 )
+from interlock.answers.sessions.follow_up import SESSION
 from interlock.cli.apps import load_apps
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.options import load_command_settings, store_option
@@ -70,8 +71,18 @@ def register(commands: Any, common: Any) -> None:
     parser.add_argument("question", nargs="?", help="the question, or - to read it from standard input")
     parser.add_argument("--agent", help="which of its agents (default: the first)")
     parser.add_argument("--model", help="local, provider:name, or python:module:NAME (default: the setting `model`)")
-    parser.add_argument("--turn", dest="turn_id", metavar="ID", help="go on with a turn that waited for a person")
+    parser.add_argument(
+        "--turn",
+        dest="turn_id",
+        metavar="ID",
+        help="go on with a turn that waited for a person; with a text, answer what it has asked",
+    )
+    parser.add_argument("--judge", default="", metavar="MODEL", help="a second model, asked about every sentence")
+    parser.add_argument("--session", metavar="NAME", help="the conversation that this is the next turn of")
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="how far changes go")
+    parser.add_argument(
+        "--stream", action="store_true", help="print the answer sentence by sentence, each once checked"
+    )
     parser.add_argument("--quiet", action="store_true", help="only the answer")
     common(parser)
     document_exits(
@@ -88,14 +99,21 @@ def run(given: argparse.Namespace) -> int:
     loaded = load_command_settings(given)
     app = find_app(given.app, load_apps(loaded))
     watch = _Watch(notes(), given.quiet or given.json)
-    if not given.turn_id and given.question in (None, "-"):
+    if given.turn_id and given.session:
+        raise ConfigError("--turn goes on with one turn, which knows its session; leave out --session")
+    if given.question == "-" or (given.question is None and not given.turn_id):
         given.question = sys.stdin.read()  # before the loop begins, which Ctrl-C could not end while this waits
     result = run_to_end(_ask(given, loaded, app, watch))
     if given.json:
         print_json(result)
     else:
         show_answer(
-            result, quiet=given.quiet, payload=_payload(app, watch), where=store_option(given), ask=_go_on(given, app)
+            result,
+            quiet=given.quiet,
+            is_shown=given.stream,
+            payload=_payload(app, watch),
+            where=store_option(given),
+            ask=_go_on(given, app),
         )
     return 0 if result.status in _GOOD else 1
 
@@ -132,10 +150,13 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
     quiet = given.quiet or given.json
     details: dict[str, Any] = {"mode": given.mode} if given.mode else {}
     async with runtime:
-        answers = Answers(runtime)
+        answers = Answers(runtime, judge=given.judge)
         if given.turn_id:
             await _require_turn(runtime.store, given.turn_id)
-            opened = await answers.reopen(given.turn_id, agent=agent)
+            opened = await answers.reopen(given.turn_id, agent=agent, reply=given.question)
+        elif given.session:
+            with notes().status("reading the question (the first time on a machine, what is asked is learned) …"):
+                opened = await answers.session(given.session).turn(given.question, agent=agent, **details)
         else:
             with notes().status("reading the question (the first time on a machine, what is asked is learned) …"):
                 # In a thread: the first time an agent's classifier is trained, which takes seconds.
@@ -144,9 +165,15 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
             if not quiet:
                 _start(turn.asked.classified, model.name)
             try:
-                return await run_turn(turn, model, watch=watch)
+                shows = _print_piece if given.stream and not given.json else None
+                return await run_turn(turn, model, watch=watch, on_text=shows)
             finally:
                 await close_model(model)
+                await answers.close()
+
+
+def _print_piece(sentence: str) -> None:
+    print_prose(sentence.rstrip("\n"))
 
 
 async def _require_turn(store: Store, turn: str) -> None:
@@ -162,6 +189,8 @@ def _start(found: Classified, model: str) -> None:
 
 def describe_recognised(found: Classified) -> str:
     """What a question was taken for, and no surer than that is."""
+    if found.by == SESSION:
+        return "it goes on from what was asked before"
     if not found.intents:
         return "recognised nothing in particular"
     how = _RECOGNISED_BY.get(found.by, found.by)
@@ -208,14 +237,22 @@ def _line(progress: Progress) -> str | None:
 
 
 def show_answer(
-    result: TurnResult, *, quiet: bool = False, payload: Sequence[object] = (), where: str = "", ask: str = "APP"
+    result: TurnResult,
+    *,
+    quiet: bool = False,
+    is_shown: bool = False,
+    payload: Sequence[object] = (),
+    where: str = "",
+    ask: str = "APP",
 ) -> None:
     """The answer, where its figures come from, and its turn.
 
-    `where` is the option that finds its ledger again, `ask` the application (and agent) that goes on with its turn.
+    `is_shown`: the answer itself stands there already. `where` is the option that finds its ledger again, `ask` the
+    application (and agent) that goes on with its turn.
     """
     out = console()
-    print_prose(result.answer)
+    if not is_shown:
+        print_prose(result.answer)
     if quiet:
         return
     out.print()
@@ -237,6 +274,9 @@ def show_answer(
     how = f"{result.outcome.value}{said}, {format_count(result.model_calls, 'model call')}"
     how += f" ({used.input_tokens} + {used.output_tokens} tokens{cost})" if used.input_tokens else ""
     out.print(f"{colorize(result.status.value)} [dim]{how}[/]{why}")
+    if result.status is TurnStatus.ASKED:
+        command = f"ask {ask} --turn {result.turn} 'the answer'{where}"
+        out.print(f"[dim]to answer: interlock {sanitize(command)}[/]")
     if result.status is TurnStatus.WAITING and result.ticket is not None:
         _say_how_to_go_on(result.ticket, result.turn, where, ask)
     elif result.ticket is not None:

@@ -15,11 +15,14 @@ from interlock.answers.events import (
     Delegated,
     Finished,
     Forced,
+    Joined,
+    Judged,
     Noted,
     Offered,
     Opened,
     Planned,
     Reopened,
+    Replied,
     Retried,
     Reviewed,
     TurnEvent,
@@ -57,6 +60,7 @@ def register(commands: Any, common: Any) -> None:
     several.add_argument(
         "--outcome", type=str.upper, choices=outcomes, metavar="OUTCOME", help=f"only this one: {', '.join(outcomes)}"
     )
+    several.add_argument("--session", help="only turns of the sessions of this name")
     several.add_argument("--since", help="only since this time: 24h, 7d, 2026-01-31")
     several.add_argument("--newest", type=parse_count, default=20, help="how many (default 20)")
     one = actions.add_parser("show", help="one turn as a tree: question, calls, attempts, child turns, answer")
@@ -89,11 +93,13 @@ async def _list(given: argparse.Namespace) -> int:
 async def _last_events(store: Store, given: argparse.Namespace) -> list[Stored]:
     """What was recorded last of each turn that began, ended or was left, newest first."""
     last: dict[str | None, Stored] = {}
-    for status in _LISTED:
-        which = Query(
-            tool=TURN, status=status, actor=given.agent, since_us=parse_time(given.since), newest=given.newest * 4
-        )
+    # The session is no column either: of one that is named, all beginnings are looked through.
+    statuses, newest = (_LISTED, given.newest * 4) if given.session is None else ((status_of(Opened),), None)
+    for status in statuses:
+        which = Query(tool=TURN, status=status, actor=given.agent, since_us=parse_time(given.since), newest=newest)
         async for record in store.records(which):
+            if given.session is not None and getattr(event_of(record), "session", None) != given.session:
+                continue
             if record.turn not in last or record.id > last[record.turn].id:
                 last[record.turn] = record
     found = [await _ending_of(store, record) for record in last.values()]
@@ -187,7 +193,8 @@ async def _tree(store: Store, turn: str, depth: int) -> Tree:
         if isinstance(event, Opened):
             payload = await payload_of(store, record.id, record.content())
             question, intents = payload.get("question", "(deleted)"), ", ".join(event.intents) or "none"
-            tree.label = f"[bold]{sanitize(event.agent)}[/] [dim]{sanitize(turn)}[/]\n{sanitize(question)}"
+            session = "" if event.session is None else f" [dim]session {sanitize(event.session)}[/]"
+            tree.label = f"[bold]{sanitize(event.agent)}[/] [dim]{sanitize(turn)}[/]{session}\n{sanitize(question)}"
             needs = sanitize(_needs(event.requires))
             tree.add(f"[dim]record {record.id}: intents {sanitize(intents)} (by {event.by}), needs {needs}[/]")
             continue
@@ -234,15 +241,26 @@ def _event_line(event: TurnEvent) -> str:
             return f"{colorize(status)} [dim]{sanitize(reason)}[/]"
         case Abandoned(reason=reason):
             return f"abandoned [dim]{sanitize(reason)}[/]"
-        case Noted() | Offered() | Planned():
+        case Noted() | Offered() | Planned() | Judged():
             return _progress_line(event)
+        case Replied() | Joined():
+            return _session_line(event)
         case Opened(agent=agent) | Reopened(agent=agent):
             return f"opened again [dim]{sanitize(agent)}[/]"
         case _:
             assert_never(event)
 
 
-def _progress_line(event: Noted | Offered | Planned) -> str:
+def _session_line(event: Replied | Joined) -> str:
+    match event:
+        case Replied(tool=tool, fields=fields, intents=intents):
+            what = f"{', '.join(fields)} of {tool}" if fields else ", ".join(intents) or "in words"
+            return f"replied [dim]{sanitize(what)}[/]"
+        case Joined(turn=turn):
+            return f"turn [dim]{sanitize(turn)}[/]"
+
+
+def _progress_line(event: Noted | Offered | Planned | Judged) -> str:
     match event:
         case Noted(text=text):
             return f"noted [dim]{sanitize(text)}[/]"
@@ -250,3 +268,5 @@ def _progress_line(event: Noted | Offered | Planned) -> str:
             return f"offered [dim]{sanitize(', '.join(tools) or 'no tools')}[/]"
         case Planned(steps=steps):
             return f"planned [dim]{steps} steps[/]"
+        case Judged(by=by, sentences=sentences, disputed=disputed):
+            return f"judged by {sanitize(by)} [dim]{sentences} sentences, {disputed} not found in the results[/]"

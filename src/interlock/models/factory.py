@@ -41,6 +41,14 @@ def open_model(name: str, *, fallback: str = "", timeout_s: float = 60.0, tools:
     return ProviderModel(name, fallback=second, timeout_s=timeout_s, tools=tools)
 
 
+def require_instructable(model: Model) -> Model:
+    """The model, if it can be told what to do; refused where one is needed that can."""
+    if not hasattr(model, "reply") or not getattr(model, "instructable", False):
+        name = getattr(model, "name", type(model).__name__)
+        raise ConfigError(f"{name} cannot be told what to do, so it cannot judge; name a provider's model")
+    return model
+
+
 def _import_model(where: str) -> Model:
     """A model of your own: an object with `name`, `instructable`, `reply` and `close`, or something that makes one."""
     module, _, name = where.partition(":")

@@ -57,6 +57,12 @@ class Task(Value, frozen=True):
     """How clearly, between 0 and 1."""
     abilities: tuple[str, ...] = ()
     """What the agent can be asked for."""
+    said: tuple[str, ...] = ()
+    """What the user has said since to the questions that the turn has asked."""
+    settled: dict[str, Json] = {}
+    """Arguments of the call that is needed next, as the conversation has settled them; None: to be left out."""
+    remembered: dict[str, Json] = {}
+    """Arguments of the call before it in the session, which hold where the question says nothing else."""
     vocabulary: Any = None
     """The words of the agent's field (`interlock.answers.Vocabulary`), where it has its own."""
 
@@ -103,6 +109,8 @@ class Reply(Value, frozen=True):
     """Calls beyond those that one reply may propose."""
     question: str = ""
     """What the user has to say before anything can be done."""
+    asks_for: tuple[str, ...] = ()
+    """The arguments of the call that is due which that question is about."""
     final: bool = False
     """It has nothing better to say: asking again in other words would bring the same."""
 

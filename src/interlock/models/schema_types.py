@@ -1,6 +1,8 @@
-"""Which JSON types a schema admits."""
+"""What a schema admits: which JSON types, and what is behind a reference or beside null."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from interlock.values import Json
 
@@ -16,3 +18,13 @@ def types_of(schema: Json) -> set[str]:
     if "enum" in schema:  # an enum often has no type of its own
         found |= {"string"} if any(isinstance(item, str) for item in schema["enum"]) else set()
     return found
+
+
+def inner_schema(kind: Json, known: Mapping[str, Json]) -> dict[str, Json]:
+    """The schema of a value that may also be null, or is defined elsewhere."""
+    if not isinstance(kind, dict):
+        return {}
+    parts = [part for part in kind.get("anyOf", ()) if isinstance(part, dict) and part.get("type") != "null"]
+    whole = {**kind, **parts[0]} if len(parts) == 1 else kind
+    referred = known.get(str(whole.get("$ref", "")).rpartition("/")[2])
+    return {**whole, **referred} if isinstance(referred, dict) else whole

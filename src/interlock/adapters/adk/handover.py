@@ -6,15 +6,14 @@ answers has to meet what the first agent of the tree would have had to, beside w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from google.adk.agents import BaseAgent
 
-from interlock.answers import Agent, Answers
+from interlock.answers import Agent, Answers, Turn
 from interlock.answers.asked import Carried
-from interlock.answers.history import read_history
 from interlock.errors import ConfigError
 
 
@@ -38,28 +37,34 @@ class Handover(msgspec.Struct, frozen=True):
     above: Agent | None
     """The outermost agent above it whose answers are checked; None if it was called itself, or is the first."""
     parent: str | None
-    first: str | None
+    first: Turn | None
     """The turn with which the invocation began."""
 
     @classmethod
-    def to(cls, agent: BaseAgent, known: Mapping[str, Agent], delegated: SubagentCall, first: str | None) -> Handover:
+    def to(cls, agent: BaseAgent, known: Mapping[str, Agent], delegated: SubagentCall, first: Turn | None) -> Handover:
         """What came to this agent: by a call, which its caller answers for, or by a handover."""
         if delegated.agent == agent.name:
             return cls(None, delegated.parent, None)
         found, above = None, agent.parent_agent
         while above is not None:
             found, above = known.get(above.name, found), above.parent_agent
-        return cls(found, delegated.parent if first is None or found is None else first, first)
+        return cls(found, delegated.parent if first is None or found is None else first.id, first)
 
-    async def details(self, answers: Answers, question: str, given: Sequence[int]) -> dict[str, Any]:
+    async def details(self, answers: Answers, question: str) -> dict[str, Any]:
         """What the turn of the agent is opened with: its parent, what is needed, what was found by then."""
         details: dict[str, Any] = {} if self.parent is None else {"parent": self.parent}
         if self.above is None:
             return details
-        details["carried"] = Carried(self.first, answers.classify(self.above, question).requirement)
-        if self.first is not None:
-            before = await read_history(answers.runtime.store, self.first)
-            details["given"] = [*given, *(number for number in before.records if number not in given)]
+        first = self.first
+        if first is None:
+            details["carried"] = Carried(None, answers.classify(self.above, question).requirement)
+            return details
+        # What the session has settled binds that turn, and so whoever the question is handed over to.
+        is_above = first.agent.name == self.above.name
+        needed = first.requirement if is_above else answers.classify(self.above, question).requirement
+        given, before = first.asked.given, await first.recall()
+        details["carried"] = Carried(first.id, needed)
+        details["given"] = [*given, *(number for number in before.records if number not in given)]
         return details
 
 

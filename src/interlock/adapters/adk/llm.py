@@ -22,7 +22,7 @@ from interlock.wrong_values import refuse_unknown, require_methods
 
 TURN: ContextVar[Turn | None] = ContextVar("interlock_adk_turn", default=None)
 """The turn that the next model call of this task belongs to."""
-QUESTION, FINAL = "interlock_question", "interlock_final"
+QUESTION, FIELDS, FINAL = "interlock_question", "interlock_fields", "interlock_final"
 """What a reply says beside its text, in the metadata of ADK's response."""
 _OPTIONS = ("fallback", "timeout_s", "tools")
 MODEL_FAILED = "MODEL_FAILED"
@@ -130,5 +130,6 @@ def to_response(reply: Reply) -> LlmResponse:
         candidates_token_count=reply.usage.output_tokens,
         total_token_count=reply.usage.input_tokens + reply.usage.output_tokens,
     )
-    beside = {QUESTION: reply.question, FINAL: reply.final} if reply.question or reply.final else None
+    said = {QUESTION: reply.question, FIELDS: list(reply.asks_for), FINAL: reply.final}
+    beside = said if reply.question or reply.final else None
     return LlmResponse(content=types.Content(role="model", parts=parts), usage_metadata=usage, custom_metadata=beside)

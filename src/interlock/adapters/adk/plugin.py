@@ -24,10 +24,10 @@ from interlock.adapters.adk.contents import (
     text_of,
 )
 from interlock.adapters.adk.handover import NOBODY, Handover, SubagentCall, refuse_live
-from interlock.adapters.adk.llm import FINAL, MODEL_FAILED, QUESTION, TURN
+from interlock.adapters.adk.llm import FIELDS, FINAL, MODEL_FAILED, QUESTION, TURN
 from interlock.adapters.adk.session import (
     answer_instead,
-    own_records,
+    name_session,
     remember,
     session_of,
     user_of,
@@ -109,7 +109,7 @@ class InterlockPlugin(BasePlugin):
         self._open: dict[tuple[str, str, str], _Open] = {}
         self._let_out: dict[tuple[str, str, str], str] = {}
         """What each agent's turn gave as its answer, until the invocation ends."""
-        self._first: dict[str, str] = {}
+        self._first: dict[str, Turn] = {}
         """The turn that each invocation began with: it was asked the user's question."""
 
     def deadline_s(self, agent: str) -> float | None:
@@ -147,13 +147,16 @@ class InterlockPlugin(BasePlugin):
             question = (delegated.request or text_of(callback_context.user_content)).strip() or "(no text)"
             if problem := question_problem(question, self._runtime.context.limits):
                 return text_content(self._let_out_answer(key, problem[:1].upper() + problem[1:]))
-            # Session state comes from clients: only what we wrote there, of this user's calls, becomes evidence.
-            given = await own_records(self._runtime.store, callback_context)
-            details: dict[str, Any] = {"given": given, "on_behalf_of": user}
             over = Handover.to(agent, self._agents, delegated, self._first.get(invocation))
-            details |= await over.details(self._answers, question, given)
-            turn = self._answers.turn(question, agent=known, **details)
-            self._first.setdefault(invocation, turn.id)
+            details = {"on_behalf_of": user, **await over.details(self._answers, question)}
+            if over.parent is not None:
+                turn = self._answers.turn(question, agent=known, **details)
+            else:
+                # By the ledger, not by the session's state, which clients can write: what was called before, what was
+                # asked, and what an answer may rest on.
+                session = self._answers.session(name_session(callback_context))
+                turn = await session.turn(question, agent=known, resume=False, **details)
+            self._first.setdefault(invocation, turn)
         await turn.__aenter__()
         waited = WAITED.get()  # AgentTool works in a session of its own, for the same program
         own = waited is not None and waited.session == session_of(callback_context)
@@ -243,7 +246,7 @@ class InterlockPlugin(BasePlugin):
         text = "".join(part.text or "" for part in parts if not part.thought)
         beside = llm_response.custom_metadata or {}
         if beside.get(QUESTION):
-            asked = await open_.turn.ask(str(beside[QUESTION]))
+            asked = await open_.turn.ask(str(beside[QUESTION]), fields=tuple(beside.get(FIELDS, ())))
             return LlmResponse(content=text_content(self._let_out_answer(open_.key, asked.answer)))
         blocked = f"the provider refused ({refused})" if refused else ""
         failed = llm_response.error_message or code if code == MODEL_FAILED else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from typing import Any
 
@@ -13,11 +14,11 @@ from interlock.operations.ledger_writer import store_digest
 from interlock.ports import Query, Store
 from interlock.values import Json
 
-RECORDS, WAITING = "interlock_records", "interlock_waiting"
+WAITING = "interlock_waiting"
 _OF_NOBODY = "(not of this session)"
 """In place of a turn that somebody else has written down as the one that waits: there is none of this name."""
+_LONGEST_NAME = 200
 _STOPPED = "This question cannot be gone on with"
-_MOST_RECORDS = 50  # each is read from the ledger again at the next question
 
 
 def user_of(context: Any) -> str:
@@ -28,6 +29,16 @@ def user_of(context: Any) -> str:
 def session_of(context: Any) -> str:
     """Which session it belongs to."""
     return str(context._invocation_context.session.id)
+
+
+def name_session(context: Any) -> str:
+    """What the session is called in the ledger, where sessions of several Apps may be."""
+    session = context._invocation_context.session
+    name = f"adk:{session.app_name}:{session.id}"
+    if name.isprintable() and len(name) <= _LONGEST_NAME:
+        return name
+    # Clients choose the id, and may choose what cannot be a name.
+    return f"adk:{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()}"
 
 
 def seal(store: Store, context: Any, what: Json) -> str:
@@ -45,17 +56,6 @@ def is_sealed(store: Store, context: Any, what: Json, sealed: Any) -> bool:
         return False
 
 
-async def own_records(store: Store, context: Any) -> list[int]:
-    """The records of calls for this user that earlier turns of this session rested on."""
-    kept, user = [], user_of(context)
-    for number, sealed in _pairs(context.state.get(RECORDS)):
-        if isinstance(number, int) and is_sealed(store, context, ["record", number], sealed):
-            found = [r async for r in store.records(Query(after=number - 1, until=number))]
-            if found and found[0].kind == "call" and found[0].content().on_behalf_of == user:
-                kept.append(number)
-    return kept
-
-
 def waiting_turn(store: Store, context: Any, agent: str) -> str | None:
     """The turn of this agent that waits in this invocation, if the session says so."""
     waits, key = context.state.get(WAITING), f"{context.invocation_id}|{agent}"
@@ -68,12 +68,8 @@ def waiting_turn(store: Store, context: Any, agent: str) -> str | None:
 
 
 def remember(store: Store, context: Any, agent: str, result: TurnResult) -> None:
-    """What the next turn of the session may rest on, and which turn of which agent waits."""
+    """Which turn of which agent waits in the session; everything else of it stands in the ledger."""
     state, key = context.state, f"{context.invocation_id}|{agent}"
-    # Also what is not ours: AgentTool hands the state of its own session back, and there ours is that of another.
-    known: dict[Any, Any] = {repr(pair): pair for pair in _pairs(state.get(RECORDS))}
-    new = [[number, seal(store, context, ["record", number])] for number in result.records]
-    state[RECORDS] = list((known | {repr(pair): pair for pair in new}).values())[-_MOST_RECORDS:]
     before = state.get(WAITING)
     waits = {name: turn for name, turn in before.items() if name != key} if isinstance(before, dict) else {}
     if result.outcome.value == "WAITING":

@@ -14,6 +14,7 @@ from interlock.answers.grounding import Vocabulary
 from interlock.answers.grounding.patterns import repeats_within_repeat
 from interlock.answers.intents.spelling import Spelling
 from interlock.models.messages import ToolCard
+from interlock.models.schema_types import inner_schema
 from interlock.tools import names_of_values, normalize
 from interlock.tools.name_index import kind_words
 from interlock.values import Json
@@ -123,13 +124,3 @@ def _most_telling(found: dict[str, tuple[Json, ...]]) -> dict[str, tuple[Json, .
         if any(words[name] < words[other] and found[other] == found[name] for other in found):
             found[name] = ()
     return found
-
-
-def inner_schema(kind: Json, known: Mapping[str, Json]) -> dict[str, Json]:
-    """The schema of a value that may also be null, or is defined elsewhere."""
-    if not isinstance(kind, dict):
-        return {}
-    parts = [part for part in kind.get("anyOf", ()) if isinstance(part, dict) and part.get("type") != "null"]
-    whole = {**kind, **parts[0]} if len(parts) == 1 else kind
-    referred = known.get(str(whole.get("$ref", "")).rpartition("/")[2])
-    return {**whole, **referred} if isinstance(referred, dict) else whole

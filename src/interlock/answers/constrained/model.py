@@ -37,7 +37,7 @@ class ConstrainedModel:
 
     async def reply(self, request: Request) -> Reply:
         """The call that is due, a question that comes first, or an answer made of facts."""
-        task, results = request.task, _results(request.messages)
+        task, results = request.task, _results(_of_this_turn(request))
         wanted = request.force or _next_need(request)
         card = next((card for card in request.tools if card.name == wanted), None)
         if card is not None:
@@ -60,9 +60,11 @@ class ConstrainedModel:
             words = _vocabulary(task)
             given = await leave_loop(len(task.question), extract_arguments, card, task.question, words)
             given |= _still_missing(task, given)
+            given |= {name: () if value is None else (value,) for name, value in task.settled.items()}
             question = await leave_loop(len(task.question), open_question, request, task, card, given, words)
-            if question:
-                return Reply(question=question)
+            if question.text:
+                return Reply(question=question.text, asks_for=question.fields)
+            given |= {name: (value,) for name, value in task.remembered.items() if not given.get(name)}
         said = " ".join(message.text for message in request.messages if message.role == "user")
         asked = Request(
             instructions=f"Write the arguments of {card.name} as JSON. {card.description.strip().splitlines()[0]}",
@@ -106,6 +108,15 @@ class ConstrainedModel:
 def constrain(model: Model) -> Model:
     """A model that a turn can work with: itself, if it can be told what to do or is wrapped already, else wrapped."""
     return model if model.instructable or isinstance(model, ConstrainedModel) else ConstrainedModel(model)
+
+
+def _of_this_turn(request: Request) -> Sequence[Message]:
+    """The messages from the last words of the user's on: before them stands what other turns of a session did."""
+    if request.task is None:
+        return request.messages
+    words = (request.task.said or (request.task.question,))[-1].strip()
+    begins = [n for n, m in enumerate(request.messages) if m.role == "user" and m.text.strip() == words]
+    return request.messages[begins[-1] :] if begins else request.messages
 
 
 def _results(messages: Sequence[Message]) -> list[Message]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from interlock.answers.constrained.unused_names import unknown_name_question
+from interlock.answers.constrained.unused_names import OpenQuestion, unknown_name_question
 from interlock.answers.constrained.unused_values import unused_values
 from interlock.answers.grounding import Vocabulary
 from interlock.answers.intents.classify import CLEAR
@@ -14,15 +14,15 @@ from interlock.values import Json, name_some
 
 def open_question(
     request: Request, task: Task, card: ToolCard, given: Mapping[str, Sequence[Json]], vocabulary: Vocabulary
-) -> str:
+) -> OpenQuestion:
     """That another tool may be meant, or that the call would not take up all of the question; empty if neither."""
     if task.intents and task.certainty < CLEAR:
         names = [name.replace("_", " ") for name in task.abilities]
-        return f"I am not sure what you ask for. Is it {_either(names)}?"
+        return OpenQuestion(f"I am not sure what you ask for. Is it {_either(names)}?")
     left = unused_values(card, request.tools, task.question, given, vocabulary)
     if not left:
         return unknown_name_question(card, request.tools, task.question, given, vocabulary)
-    return (
+    return OpenQuestion(
         f"what is {name_some(left)} for? I would call {card.name}, which has no place for it. Please say it in other"
         " words, one thing at a time, or ask without it"
     )

@@ -8,16 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from interlock.answers.constrained.argument_extraction import correct_names, inner_schema
+from interlock.answers.constrained.argument_extraction import correct_names
 from interlock.answers.constrained.recognisers.proper_names import is_telling, proper_names
 from interlock.answers.constrained.tables import capitalised_words, common_words, openings
 from interlock.answers.grounding import Vocabulary
 from interlock.models.messages import ToolCard
+from interlock.models.schema_types import inner_schema
 from interlock.tools import names_of_values, nearest_values, normalize
 from interlock.tools.name_index import NameIndex, kind_words
-from interlock.values import Json, name_some, shorten
+from interlock.values import Json, Value, name_some, shorten
 
 Known = Mapping[str, tuple[str, ...]]
+
+
+class OpenQuestion(Value, frozen=True):
+    """What has to be asked first, and which arguments it is about."""
+
+    text: str = ""
+    fields: tuple[str, ...] = ()
 
 
 def unknown_name_question(
@@ -26,16 +34,17 @@ def unknown_name_question(
     text: str,
     given: Mapping[str, Sequence[Json]],
     vocabulary: Vocabulary,
-) -> str:
+) -> OpenQuestion:
     """What to ask about names that are not on file, where a call would name nothing; empty if there are none."""
     names = _Names(card, text)
     left = names.find_unused(offered, given, vocabulary)
     if not left:
-        return ""
-    return (
+        return OpenQuestion()
+    return OpenQuestion(
         f"which one is meant by {name_some([repr(shorten(name)) for name in left])}? Nothing that {card.name} can be"
         f" asked about is called so; the nearest are {'; '.join(names.describe_nearest(left[0]))}. Please name one of"
-        " those, or ask without the name"
+        " those, or ask without the name",
+        names.open_fields,
     )
 
 
@@ -52,6 +61,11 @@ class _Names:
         # Words that no known value has may be meant for a free text, which takes them as they are.
         self._takes_any = any(_is_free(kind) for name, kind in kinds.items() if name not in self._every)
         self._text = correct_names(text, self._every)
+
+    @property
+    def open_fields(self) -> tuple[str, ...]:
+        """The arguments that a name could be meant for."""
+        return tuple(self._open)
 
     def find_unused(
         self, offered: Sequence[ToolCard], given: Mapping[str, Sequence[Json]], vocabulary: Vocabulary

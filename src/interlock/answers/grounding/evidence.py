@@ -48,6 +48,8 @@ class Source(Value, frozen=True):
     """Fields that a later change of the turn has made untrue; `*`: all of them."""
     stale_names: tuple[str, ...] = ()
     """Of which things, by their plain names; of all if there are none."""
+    at_us: int = 0
+    """When it was recorded, for one of an earlier turn: an answer that rests on it says so."""
 
 
 class ValuePath:

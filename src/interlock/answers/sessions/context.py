@@ -1,0 +1,217 @@
+"""What a session remembers: the records of its earlier turns, folded into typed values. There is no second store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from interlock.answers.events import AskedBack, Delegated, Finished, Joined, Opened, event_of
+from interlock.canonical import WHATEVER, canonical
+from interlock.engine import EngineContext
+from interlock.operations.ledger_writer import payload_of, store_digest
+from interlock.ports import Query, Store
+from interlock.records import Stored
+from interlock.state import ChangeFilter, ClaimState, overlapping
+from interlock.tools import MARK
+from interlock.values import Effect, Json, Status, Value
+
+_MINUTE_US = 60_000_000
+_MOST_RECORDS = 50
+"""Each is read from the ledger again where it is given to a turn."""
+_MOST_ROWS = 200
+_NOT_MADE = (ClaimState.FAILED,)
+_LONGEST_CHANGE_US = 10 * _MINUTE_US
+"""A change that began so long before a record may have landed after it."""
+
+
+class SessionPlace(Value, frozen=True):
+    """A session of one principal, for one person: whoever asks under another name is in another session."""
+
+    name: str
+    principal: str
+    on_behalf_of: str | None = None
+
+    def key(self, store: Store) -> str:
+        """What stands in the turn column of the session's own records."""
+        text = canonical([self.name, self.principal, self.on_behalf_of], WHATEVER)
+        return f"session-{store_digest(store, b'session' + text)}"
+
+
+class EarlierCall(Value, frozen=True):
+    """A call of an earlier turn that succeeded."""
+
+    record: int
+    at_us: int
+    turn: str
+    tool: str
+    arguments: dict[str, Json] = {}
+    """Those that may be remembered: none of which the record has a mark in place of the value."""
+    keys: tuple[str, ...] = ()
+    changes: bool = False
+    through: str = ""
+    """The agent that made it, where the turn had asked another one."""
+
+
+class SessionContext(Value, frozen=True):
+    """What is known from the earlier turns of a session."""
+
+    calls: tuple[EarlierCall, ...] = ()
+    """In the order of their records."""
+    rows: tuple[Json, ...] = ()
+    """The rows of the last result that has any, in order: the second one is one of them."""
+    last_turn: str = ""
+    last_agent: str = ""
+    asks: AskedBack | None = None
+    """What the last turn has asked, where it ended so."""
+    is_asked: bool = False
+
+    @property
+    def last(self) -> EarlierCall | None:
+        """The call that was made last."""
+        return self.calls[-1] if self.calls else None
+
+
+async def read_context(ctx: EngineContext, place: SessionPlace) -> SessionContext:
+    """The last turns of a session, as they stand in the ledger now."""
+    store, key = ctx.store, place.key(ctx.store)
+    found = [r async for r in store.records(Query(turn=key, newest=ctx.limits.max_session_turns))]
+    events = [event_of(record) for record in sorted(found, key=lambda record: record.id)]
+    context, last = SessionContext(), None
+    for turn in dict.fromkeys(event.turn for event in events if isinstance(event, Joined)):
+        read = await _read_turn(store, turn)
+        if read is None or not _is_of(read, place):
+            continue
+        calls = [*context.calls, *read.calls]
+        for child, agent in read.children:
+            inner = await _read_turn(store, child)
+            calls += [] if inner is None else [msgspec.structs.replace(c, through=agent) for c in inner.calls]
+        context, last = msgspec.structs.replace(context, calls=tuple(sorted(calls, key=lambda c: c.record))), read
+    if last is None:
+        return context
+    finished, opened = last.finished, last.opened
+    return msgspec.structs.replace(
+        context,
+        rows=await _rows(store, context.calls),
+        last_turn=last.turn,
+        last_agent="" if opened is None else opened.agent,
+        asks=None if finished is None else finished.asks,
+        is_asked=finished is not None and finished.status == "asked",
+    )
+
+
+class _TurnRead(Value, frozen=True):
+    """What the records of one turn say."""
+
+    turn: str
+    principal: str
+    opened: Opened | None
+    finished: Finished | None
+    calls: tuple[EarlierCall, ...]
+    children: tuple[tuple[str, str], ...]
+
+
+async def _read_turn(store: Store, turn: str) -> _TurnRead | None:
+    records = [record async for record in store.records(Query(turn=turn))]
+    events = [(record, event) for record in records if (event := event_of(record)) is not None]
+    if not events:
+        return None
+    return _TurnRead(
+        turn=turn,
+        principal=events[0][0].content().principal,
+        opened=next((event for _record, event in events if isinstance(event, Opened)), None),
+        finished=next((event for _record, event in reversed(events) if isinstance(event, Finished)), None),
+        calls=tuple(_call(record) for record in records if record.kind == "call" and record.status == Status.OK),
+        children=tuple((event.child, event.agent) for _record, event in events if isinstance(event, Delegated)),
+    )
+
+
+def _is_of(read: _TurnRead, place: SessionPlace) -> bool:
+    """Whether a turn is really one of this session: by its own record, not by the one that names it alone."""
+    opened = read.opened
+    return opened is not None and (opened.session, read.principal, opened.on_behalf_of) == (
+        place.name,
+        place.principal,
+        place.on_behalf_of,
+    )
+
+
+def _call(record: Stored) -> EarlierCall:
+    content = record.content()
+    arguments = content.arguments if isinstance(content.arguments, dict) else {}
+    return EarlierCall(
+        record=record.id,
+        at_us=record.at_us,
+        turn=record.turn or "",
+        tool=record.tool,
+        # What a tool redacts is a mark here, and is not remembered: it would be written down once more.
+        arguments={n: value for n, value in arguments.items() if value is not None and MARK not in str(value)},
+        keys=content.keys,
+        changes=content.effect is not Effect.READ,
+    )
+
+
+async def _rows(store: Store, calls: Sequence[EarlierCall]) -> tuple[Json, ...]:
+    """The rows of the last result; none where it has two lists, as nobody knows which one is meant then."""
+    for call in calls[-1:]:
+        async for record in store.records(Query(after=call.record - 1, until=call.record)):
+            content = record.content()
+            value = (await payload_of(store, record.id, content)).get("value") if content.payload else content.value
+            return tuple(_list_in(value)[:_MOST_ROWS])
+    return ()
+
+
+def _list_in(value: Json) -> list[Json]:
+    if isinstance(value, list):
+        return value
+    inner = [item for item in value.values() if isinstance(item, list)] if isinstance(value, dict) else []
+    rows = [item for item in inner if len(item) > 1 and all(isinstance(row, dict | str) for row in item)]
+    of_things = [item for item in rows if all(isinstance(row, dict) for row in item)] or rows
+    return of_things[0] if len(of_things) == 1 else []
+
+
+async def citable_records(
+    ctx: EngineContext, context: SessionContext, named: dict[str, Collection[str]]
+) -> tuple[int, ...]:
+    """The records that an answer may still rest on: not too old, not changed since, and not about something else.
+
+    `named`: for each argument the values that the question speaks of, where it speaks of any.
+    """
+    now_us, oldest_us = ctx.clock.now_us(), ctx.limits.max_session_minutes * _MINUTE_US
+    # The same call again tells more than the first time.
+    latest = {(call.tool, canonical(call.arguments, WHATEVER)): call for call in context.calls}
+    calls = [c for c in latest.values() if now_us - c.at_us <= oldest_us and not _is_about_another(c, named)]
+    if not calls:
+        return ()
+    first_us = min(call.at_us for call in calls) - _LONGEST_CHANGE_US
+    made = [
+        claim
+        for claim in await ctx.store.claims(ChangeFilter(since_us=first_us))
+        if not claim.is_lock and claim.state not in _NOT_MADE
+    ]
+    own = {call.turn for call in context.calls}
+    fresh = [
+        call
+        for call in calls
+        if not any(
+            (claim.record or claim.intent or call.record + 1) > call.record
+            and (claim.turn in own or _may_concern(call, claim.keys))
+            for claim in made
+            if claim.record != call.record
+        )
+    ]
+    return tuple(sorted(call.record for call in fresh))[-_MOST_RECORDS:]
+
+
+def _is_about_another(call: EarlierCall, named: dict[str, Collection[str]]) -> bool:
+    values = {name: value for name, value in call.arguments.items() if isinstance(value, str) and named.get(name)}
+    return any(value not in named[name] for name, value in values.items())
+
+
+def _may_concern(call: EarlierCall, keys: Sequence[str]) -> bool:
+    """Whether a change of these keys may have changed what a call has returned."""
+    if call.keys:
+        return any(overlapping(key, call.keys) for key in keys)
+    ids = [value for value in call.arguments.values() if isinstance(value, str) and value]
+    # A read says what it was about by its ids alone; of one that has none nothing is known.
+    return not ids or any(value in key.rpartition("/")[2] or key.endswith("/*") for key in keys for value in ids)
