@@ -15,6 +15,7 @@ from interlock.answers.grounding.words import Meanings, WordTable, words_in
 from interlock.values import Value
 
 _A_BREAK = 3
+_MOST_NAMED = 12
 _REACH = 14
 """So many words before and behind a figure can say what it is."""
 _SAME_GROUP = 0.6
@@ -154,7 +155,7 @@ class Binder:
 
     def _topics(self, claim: Claim) -> tuple[dict[str, frozenset[str]], ...]:
         number = self._sentences.at(claim.start)
-        all_here = self._by_sentence.get(number, ())
+        all_here = _nearest(self._by_sentence.get(number, ()), claim.start)
         proper = {kind for mention in all_here if not mention.soft for kind in mention.names}
         here = [
             mention
@@ -228,6 +229,14 @@ class Binder:
         ):
             return distinct[figures.index(claim)]
         return None
+
+
+def _nearest(mentions: Sequence[Mention], place: int) -> Sequence[Mention]:
+    """Of very many names in a sentence, those around a place: what is further off is said of other figures."""
+    if len(mentions) <= 2 * _MOST_NAMED:
+        return mentions
+    at = bisect_left(mentions, place, key=lambda mention: mention.start)
+    return mentions[max(0, at - _MOST_NAMED) : at + _MOST_NAMED]
 
 
 def _key(mention: Mention) -> frozenset[tuple[str, frozenset[str]]]:

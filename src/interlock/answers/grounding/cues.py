@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.sentences import Sentences
+from interlock.answers.grounding.words import Meanings, WordTable
 
 
 class Cues:
     """Words of a sentence that say how its figures are meant."""
 
-    def __init__(self, table: Mapping[str, Sequence[str]], sentences: Sentences) -> None:
-        self._sentences = sentences
+    def __init__(self, table: Mapping[str, Sequence[str]], sentences: Sentences, words: WordTable) -> None:
+        self._sentences, self._words = sentences, words
+        self._meanings: dict[int, Meanings] = {}
         self._patterns = {
             name: re.compile(
                 rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, words), key=len, reverse=True))})(?!\w)", re.I
@@ -37,7 +39,10 @@ class Cues:
         """Which sentence a claim stands in."""
         return self._sentences.at(claim.start)
 
-    def sentence(self, claim: Claim) -> str:
-        """The sentence that a claim stands in."""
-        one = self._sentences.all[self._sentences.at(claim.start)]
-        return self._sentences.text[one.start : one.end]
+    def words(self, claim: Claim) -> Meanings:
+        """What the words of the sentence that a claim stands in stand for."""
+        number = self._sentences.at(claim.start)
+        if number not in self._meanings:
+            one = self._sentences.all[number]
+            self._meanings[number] = self._words.in_name(self._sentences.text[one.start : one.end])
+        return self._meanings[number]

@@ -36,6 +36,8 @@ _COMPARED = re.compile(
 )
 _MOST_COUNTED = 60
 _MOST_SHARED = 2_000
+_MOST_BESIDE = 30
+"""A sentence with more figures is not read for what is above or below one of them."""
 _TELLING = 4
 """A total of so many digits is not hit by chance."""
 
@@ -148,7 +150,7 @@ class Derivations:
 
     def _groups(self, claim: Claim) -> Iterator[tuple[str, list[Term], bool]]:
         """Columns, and the parts of them whose rows have a value in common that the sentence speaks of."""
-        sentence = self._words.words.in_name(self._cues.sentence(claim))
+        sentence = self._cues.words(claim)
         telling = _digits(claim) >= _TELLING
         for column, terms in self._columns.items():
             if 2 <= len(terms) <= _MOST_ROWS:
@@ -232,7 +234,7 @@ class Derivations:
             for what, some, named in self._groups(claim)
             if len(some) > 1 and (named or some is self._columns.get(what))
         ]
-        sentence = self._words.words.in_name(self._cues.sentence(claim))
+        sentence = self._cues.words(claim)
         for pool in ([*terms, *totals[:20], *self._wanted[:10]], self._counts):
             for one, other in combinations(pool, 2):
                 if _are_parts(one, other) and (one.own & sentence or other.own & sentence):
@@ -284,13 +286,15 @@ class Derivations:
 
     def _threshold(self, claim: Claim, said: Sequence[Claim]) -> Iterator[_Made]:
         """Two cost more than 20 dollars: how many are above, and the figure that they are above."""
-        for limit in self._beside(claim, said):
+        here = self._beside(claim, said)
+        if len(here) > _MOST_BESIDE:
+            return
+        for limit in here:
             match = (
                 None if limit.number is None else _COMPARED.search(self._text[max(0, limit.start - 24) : limit.start])
             )
             if match is None or limit.number is None:
                 continue
-            here = self._beside(claim, said)
             counts = [one for one in here if one is not limit and one.number is not None and not one.units]
             for column, terms in self._columns.items():
                 if len(terms) < 2 or (limit.units and terms[0].units and not limit.units & terms[0].units):

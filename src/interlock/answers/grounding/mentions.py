@@ -54,13 +54,13 @@ class Names:
         self._add_known_values(meanings)
         self._dates = _dated_rows(facts)
         self._parts = self._telling_words()
-        self._first: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+        lengths: dict[str, set[int]] = defaultdict(set)
         for name in [*self._kinds, *self._parts]:
-            words_of_name = tuple(name.split())
+            words_of_name = name.split()
             if words_of_name and len(words_of_name) <= _MOST_WORDS and _is_name(name):
-                self._first[words_of_name[0]].append(words_of_name)
-        for longer in self._first.values():
-            longer.sort(key=len, reverse=True)
+                lengths[words_of_name[0]].add(len(words_of_name))
+        self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
+        """By its first word: how many words a name may have, the longest first."""
 
     def _add_rows(self, facts: Sequence[Fact]) -> None:
         seen: set[int] = set()
@@ -139,11 +139,12 @@ class Names:
         return found
 
     def _longest(self, tokens: list[tuple[str, int, int]], at: int) -> tuple[int, dict[str, frozenset[str]]] | None:
-        for words in self._first.get(tokens[at][0], ()):
-            if tuple(token for token, _start, _end in tokens[at : at + len(words)]) == words:
-                name = " ".join(words)
-                kinds = self._kinds.get(name) or self._parts[name]
-                return at + len(words) - 1, {kind: frozenset(same) for kind, same in kinds.items()}
+        for length in self._lengths.get(tokens[at][0], ()):
+            name = " ".join(token for token, _start, _end in tokens[at : at + length])
+            kinds = (self._kinds.get(name) or self._parts.get(name)) if _is_name(name) else None
+            if kinds:
+                last = min(at + length, len(tokens)) - 1
+                return last, {kind: frozenset(same) for kind, same in kinds.items()}
         return None
 
 

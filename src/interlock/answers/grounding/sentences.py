@@ -68,11 +68,6 @@ class Sentences:
             found.append((at, sentence.end))
         return [(start, end) for start, end in found if end - start > 2]
 
-    def around(self, place: int) -> str:
-        """The sentence that a place is in."""
-        one = self.all[self.at(place)]
-        return self.text[one.start : one.end]
-
     def next_break(self, start: int, end: int) -> int:
         """Where the first break behind a place is; the end if there is none before it."""
         at = bisect_right(self._breaks, start - 1)

@@ -6,6 +6,7 @@ both kinds of name and none that has these two.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +19,8 @@ from interlock.answers.grounding.words import WordTable, words_in
 from interlock.values import Value
 
 _MOST_ROWS = 2_000
-_MOST_PAIRS = 400
+_MOST_NAMED = 40
+"""With more names between two breaks, not every two of them are compared: that is held."""
 _MOST_TRUTHS = 200
 
 
@@ -56,11 +58,16 @@ class States:
 
     def find(self, sentences: Sentences, mentions: Sequence[Mention]) -> Iterator[Mismatch]:
         """What does not belong together."""
-        parts = sentences.parts()
-        for start, end in parts[:_MOST_PAIRS]:
+        starts = [mention.start for mention in mentions]
+        is_open = [self._table.is_open(sentences.text[one.start : one.end]) for one in sentences.all]
+        for start, end in sentences.parts():
             text = sentences.text[start:end]
-            here = [mention for mention in mentions if start <= mention.start and mention.end <= end]
-            if self._table.is_open(sentences.around(start)):
+            near = mentions[bisect_left(starts, start) : bisect_left(starts, end)]
+            here = [mention for mention in near if mention.end <= end]
+            if len(here) > _MOST_NAMED:
+                yield Mismatch(start, end, text.strip()[:80], "it names more than can be checked")
+                continue
+            if is_open[sentences.at(start)]:
                 continue
             yield from self._pairs(text, start, here)
             if sentences.text[end : end + 1] != ":":  # "Online payments: no" says it behind the colon

@@ -35,6 +35,8 @@ _MOST_COMPARED = 2_000
 _BESIDE = 12
 """A date so near to a day of the week is that day's."""
 _MOST_ROUNDS = 3
+_MOST_DERIVED = 60
+"""For so many figures of an answer a calculation is looked for; with more that need one it is held."""
 _TELLING_DIGITS = 3
 """A figure of so many digits is not in a result by chance."""
 _OF_A_FIELD = ("number", "date", "time", "ordinal")
@@ -92,7 +94,7 @@ class Tracer:
         self._mentions = sorted(named, key=lambda mention: mention.start)
         self._starts = [mention.start for mention in self._mentions]
         self._binder = Binder(self._sentences, said, self._mentions, words.words)
-        self._cues = Cues(words.derivations, self._sentences)
+        self._cues = Cues(words.derivations, self._sentences, words.words)
         counts = [fact.number for fact in evidence.facts if fact.counted and fact.number is not None]
         things = {name for mention in self._mentions for name in mention.names.items()}
         self._most = max([*counts, Decimal(len({fact.source for fact in evidence.facts})), Decimal(len(things))])
@@ -145,21 +147,20 @@ class Tracer:
     def _derive(self, found: list[Support]) -> None:
         """What follows from other values; a figure that does may be what the next one follows from."""
         derived = Derivations(self._facts, self._words, self._cues, self._text, self._mentions)
+        # What stands in a result, and is said of something else, has a `why`.
+        open_places = [place for place, item in enumerate(found) if item.how == "unsupported" and not item.why]
         for _round in range(_MOST_ROUNDS):
             fresh = False
-            for place, item in enumerate(found):
-                if item.how != "unsupported":
-                    continue
+            for place in open_places[:_MOST_DERIVED]:
                 claim = self._said[place]
-                if item.why:  # it stands in a result, and is said of something else
-                    continue
                 known = derived.find(claim, self._binder.bind(place), self._said)
                 if known is not None:
                     found[place] = Support(
                         claim.text, claim.kind, claim.start, claim.end, known[0], known[1], "derived"
                     )
                     fresh = True
-            if not fresh:
+            open_places = [place for place in open_places if found[place].how == "unsupported"]
+            if not fresh or not open_places:
                 return
 
     def _trace(self, number: int, claim: Claim) -> Support:
@@ -325,7 +326,7 @@ class Tracer:
         value = fact.place.path.rpartition("[")[2].partition("=")
         shared = self._words.words.in_name(f"{value[0]} {value[2].partition(']')[0]}") if value[1] else frozenset()
         if shared:
-            sentence = self._words.words.in_name(self._cues.sentence(claim))
+            sentence = self._cues.words(claim)
             return bool(shared & sentence)
         known = fact.words | self._asked_words
         return (

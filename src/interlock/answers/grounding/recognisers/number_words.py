@@ -65,7 +65,7 @@ class NumberWords:
         )
 
     def find(self, text: str) -> Iterator[Claim]:
-        written = text
+        written, all_found = text, list[Claim]()
         for find in (
             self._find_halves,
             self._find_large_parts,
@@ -75,10 +75,11 @@ class NumberWords:
             self._find_single,
         ):
             found = list(find(text))
-            for claim in found:
-                context = self._numbers.context(written, claim.start)
-                yield replace(claim, about=context.about, bound=context.bound, falls=context.falls)
+            all_found += found
             text = blank(text, [(claim.start, claim.end) for claim in found])
+        for claim in sorted(all_found, key=lambda claim: claim.start):
+            context = self._numbers.context(written, claim.start)
+            yield replace(claim, about=context.about, bound=context.bound, falls=context.falls)
 
     def _find_halves(self, text: str) -> Iterator[Claim]:
         """Two and a half hours, half an hour, half a dozen, half of them."""
