@@ -73,6 +73,8 @@ class FoldedTurn:
         self._made: dict[tuple[str, str], Made] = {}
         self._begun: set[tuple[str, str]] = set()
         self._answered: dict[CallIdentity, int] = {}
+        self._changed = 0
+        """The newest record of a change that was begun: what was read before it may be otherwise now."""
 
     def last_delivered(self, call: Call) -> Delivered | None:
         """What the actor of a call was answered last under its id."""
@@ -87,8 +89,10 @@ class FoldedTurn:
         return (call.actor, call.call_id) in self._begun
 
     def find_answer(self, request: CallIdentity) -> int | None:
-        """The newest record that answers a request."""
-        return self._answered.get(request)
+        """The newest record that answers a request; none that is older than a change in the turn."""
+        # Which reads a change makes untrue is not known: keys of two tools for the same thing need not be the same.
+        found = self._answered.get(request)
+        return found if found is not None and found > self._changed else None
 
     def extend(self, newer: Newer) -> int:
         """Fold what was read since; how many calls that were."""
@@ -97,7 +101,9 @@ class FoldedTurn:
         fresh = self.tail.fresh(newer)
         calls = [(record, record.content()) for record in fresh if record.kind == "call"]
         self.tail.advance(newer)
-        self._begun.update((record.actor, record.call) for record in fresh if record.kind == "intent")
+        intents = [record for record in fresh if record.kind == "intent"]
+        self._begun.update((record.actor, record.call) for record in intents)
+        self._changed = max(self._changed, *(record.id for record in intents)) if intents else self._changed
         for record, content in calls:
             self._fold(record, content)
         if self._calls != before:
@@ -114,6 +120,8 @@ class FoldedTurn:
         if record.status == _PLANNED:
             for key in content.keys:  # one that is redacted may be any in its resource
                 self._planned.setdefault(wildcard(key) if MARK in key else key, []).append(record.id)
+        if content.change is not None and content.repeats is None and record.status != _PLANNED:
+            self._changed = max(self._changed, record.id)
         if content.same_as is not None:
             self._begun.add((record.actor, record.call))
         if record.status in _ANSWERS:

@@ -19,6 +19,7 @@ _MOST_NAMED = 12
 _REACH = 14
 """So many words before and behind a figure can say what it is."""
 _SAME_GROUP = 0.6
+_OF_THE_ONE_BEFORE = 0.5
 _DESCRIBED = 0.5
 _FOLLOWING = 1.4
 """A word right behind a figure says more about it than one before: "12 trees on 3 plots"."""
@@ -28,13 +29,21 @@ _PAST_A_BREAK = 0.45
 """A comma, a colon or an "and" between a word and a figure makes it less likely that one is said of the other."""
 
 
+class NearWord(Value, frozen=True):
+    """A word near a claim: what it stands for, how near it is, and where it begins."""
+
+    meanings: Meanings
+    near: float
+    place: int
+
+
 class Bound(Value, frozen=True):
     """What one claim is said to be of."""
 
     topics: tuple[dict[str, frozenset[str]], ...]
     """The things that it is said of: of each, by kind of name, what it goes by."""
-    words: tuple[tuple[Meanings, float], ...]
-    """What the words around it stand for, and how near each is."""
+    words: tuple[NearWord, ...]
+    """The words around it."""
     noun: Meanings
     """What the word right behind it stands for, where it is one that says what is counted."""
     noun_text: str = ""
@@ -42,25 +51,26 @@ class Bound(Value, frozen=True):
     def affinity(self, meanings: Meanings) -> float:
         """How much the words around it speak of something: each word counts once, one of the same group for less."""
         total = 0.0
-        for word, near in self.words:
-            shared = word & meanings
+        for word in self.words:
+            shared = word.meanings & meanings
             if shared:
-                total += near if any(not one.startswith("=") for one in shared) else near * _SAME_GROUP
+                total += word.near if _has_stem(shared) else word.near * _SAME_GROUP
         return total
 
     def speaks_of(self, fact: Fact) -> float:
         """How much the words around it speak of a field: by its name, and for half as much by its description."""
         return self.affinity(fact.own) + _DESCRIBED * self.affinity(fact.described - fact.own)
 
-    def names_beside(self, names: Meanings, apart_from: Meanings = frozenset()) -> float:
-        """How near a word stands that is one of these itself, not only of the same group, and none of the others."""
-        near = (near for word, near in self.words if _has_stem(word & names) and not _has_stem(word & apart_from))
-        return max(near, default=0.0)
+    def naming(self, names: Meanings, apart_from: Meanings = frozenset()) -> Iterator[NearWord]:
+        """The words that are one of these themselves, not only of the same group, and none of the others."""
+        for word in self.words:
+            if _has_stem(word.meanings & names) and not _has_stem(word.meanings & apart_from):
+                yield word
 
     @property
     def spoken(self) -> Meanings:
         """What the words around it stand for, however near."""
-        return frozenset[str]().union(*(word for word, _near in self.words))
+        return frozenset[str]().union(*(word.meanings for word in self.words))
 
     def fit(self, row: Row) -> int:
         """1: the row is of what is named; 0: nothing is named that it could be of; -1: it is of something else."""
@@ -118,7 +128,7 @@ class Binder:
                 return meanings, word
         return frozenset(), ""
 
-    def _words_around(self, number: int, *, alone: bool = False) -> tuple[tuple[Meanings, float], ...]:
+    def _words_around(self, number: int, *, alone: bool = False) -> tuple[NearWord, ...]:
         claim = self._claims[number]
         sentence = self._sentences.all[self._sentences.at(claim.start)]
         head = sentence.head_of(claim.start)
@@ -133,7 +143,8 @@ class Binder:
         found += self._weigh(left, claim.start, claim.start, near=1.0)
         if not alone and number and left > sentence.start and not self._has_words(left, claim.start):
             # "5 and 7 trees", "balances of $5 and $7": what was said before the first holds for the second.
-            found += ((word, near * 0.5) for word, near in self._words_around(number - 1, alone=True))
+            for word in self._words_around(number - 1, alone=True):
+                found.append(NearWord(word.meanings, word.near * _OF_THE_ONE_BEFORE, word.place))
         return tuple(found)
 
     def _is_figure(self, number: int) -> bool:
@@ -143,7 +154,7 @@ class Binder:
         first, last = bisect_left(self._places, start), bisect_left(self._places, end)
         return any(meanings for _place, meanings, _word in self._tokens[first:last])
 
-    def _weigh(self, start: int, end: int, at: int, *, near: float) -> Iterator[tuple[Meanings, float]]:
+    def _weigh(self, start: int, end: int, at: int, *, near: float) -> Iterator[NearWord]:
         first, last = bisect_left(self._places, start), bisect_left(self._places, end)
         middle = bisect_left(self._places, at)
         for n in range(max(first, middle - _REACH), min(last, middle + _REACH)):
@@ -151,7 +162,7 @@ class Binder:
             steps = n - middle if n >= middle else middle - n - 1
             breaks = self._sentences.breaks(min(place, at), max(place, at))
             if meanings:
-                yield meanings, near / (1 + steps) * _PAST_A_BREAK**breaks
+                yield NearWord(meanings, near / (1 + steps) * _PAST_A_BREAK**breaks, place)
 
     def _topics(self, claim: Claim) -> tuple[dict[str, frozenset[str]], ...]:
         number = self._sentences.at(claim.start)

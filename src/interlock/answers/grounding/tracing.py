@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
-from interlock.answers.grounding.binding import Binder, Bound
+from interlock.answers.grounding.binding import Binder, Bound, NearWord
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.derivations import Derivations
@@ -29,6 +30,7 @@ _WEAK = 0.2
 _AS_NEAR = 0.7
 _BESIDE_IT = 0.3
 """So near stands a word that says which field a figure is: two words away, with no break between."""
+_FIGURES_AROUND = 6
 _MOST_TEXT = 20_000
 _MOST_DATED = 2_000
 _MOST_COMPARED = 2_000
@@ -283,14 +285,35 @@ class Tracer:
         ]
         if others and not self._is_as_written(fact, claim):
             own = fact.own | fact.described
-            beside = bound.names_beside(own)
-            nearest = max(bound.names_beside(other.own, own) for other in others)
-            if nearest >= _BESIDE_IT and beside < nearest * _AS_NEAR:
+            beside = max((word.near for word in bound.naming(own)), default=0.0)
+            if any(
+                word.near >= _BESIDE_IT and beside < word.near * _AS_NEAR and not self._is_taken(word, other, claim)
+                for other in others
+                for word in bound.naming(other.own, own)
+            ):
                 return False
         if mine > _WEAK or claim.kind != "number" or claim.units & fact.units or fact.prose:
             return True
         known = fact.words | self._asked_words | self._words_of(fact.source)
         return bool(claim.units) or _is_telling(claim) or not bound.noun or bool(bound.noun & known)
+
+    def _is_taken(self, word: NearWord, fact: Fact, claim: Claim) -> bool:
+        """Whether a word that names a field stands nearer to a figure that is the field's own: 65 points from 38."""
+        here = self._sentences.at(claim.start)
+        apart = _distance(claim, word.place)
+        for other in self._figures_near(claim):
+            if other is claim or self._sentences.at(other.start) != here or _distance(other, word.place) >= apart:
+                continue
+            if other.number is None:
+                if any(fact.date) and is_within(other.date, fact.date):
+                    return True
+            elif fact.number is not None and self._matcher.how(other, fact) is not None:
+                return True
+        return False
+
+    def _figures_near(self, claim: Claim) -> Sequence[Claim]:
+        at = bisect_left(self._said, claim.start, key=lambda one: one.start)
+        return self._said[max(0, at - _FIGURES_AROUND) : at + _FIGURES_AROUND]
 
     def _words_of(self, source: str) -> Meanings:
         """What the texts of a source speak of."""
@@ -351,6 +374,10 @@ class Tracer:
                 ):
                     return True
         return False
+
+
+def _distance(claim: Claim, place: int) -> int:
+    return place - claim.end if place >= claim.end else claim.start - place
 
 
 def _same_kind(claim: Claim, one: Fact, other: Fact) -> bool:
