@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
@@ -29,6 +30,11 @@ _PAST_A_BREAK = 0.45
 """A comma, a colon or an "and" between a word and a figure makes it less likely that one is said of the other."""
 
 
+Topics = tuple[dict[str, frozenset[str]], ...]
+Order = Literal["nearest", "thing first", "figure first"]
+"""Where a sentence names several things: each figure is of the nearest; or all behind their thing, or all before it."""
+
+
 class NearWord(Value, frozen=True):
     """A word near a claim: what it stands for, how near it is, and where it begins."""
 
@@ -40,8 +46,10 @@ class NearWord(Value, frozen=True):
 class Bound(Value, frozen=True):
     """What one claim is said to be of."""
 
-    topics: tuple[dict[str, frozenset[str]], ...]
+    topics: Topics
     """The things that it is said of: of each, by kind of name, what it goes by."""
+    beside: Topics
+    """All things that are named near it: what is made from several values may be of several of them."""
     words: tuple[NearWord, ...]
     """The words around it."""
     noun: Meanings
@@ -74,14 +82,11 @@ class Bound(Value, frozen=True):
 
     def fit(self, row: Row) -> int:
         """1: the row is of what is named; 0: nothing is named that it could be of; -1: it is of something else."""
-        found = 0
-        for topic in self.topics:
-            have = [(row.names_of_kind(kind), wanted) for kind, wanted in topic.items()]
-            if any(names & wanted for names, wanted in have):
-                found = 1
-            elif any(names for names, _wanted in have):
-                return -1
-        return found
+        return _fit(self.topics, row)
+
+    def fit_beside(self, row: Row) -> int:
+        """The same of all things that are named near it."""
+        return _fit(self.beside, row)
 
 
 class Binder:
@@ -106,12 +111,13 @@ class Binder:
         ]
         self._places = [place for place, _meanings, _word in self._tokens]
 
-    def bind(self, number: int) -> Bound:
-        """What a claim is said to be of."""
+    def bind(self, number: int, order: Order = "nearest") -> Bound:
+        """What a claim is said to be of; where a sentence names several things, in which order they are said."""
         claim = self._claims[number]
         words = self._words_around(number)
         noun, noun_text = self._noun(claim)
-        return Bound(self._topics(claim), words, noun, noun_text)
+        topics, beside = self._topics(claim, order)
+        return Bound(topics, beside, words, noun, noun_text)
 
     def _noun(self, claim: Claim) -> tuple[Meanings, str]:
         at = bisect_left(self._places, claim.end)
@@ -164,7 +170,7 @@ class Binder:
             if meanings:
                 yield NearWord(meanings, near / (1 + steps) * _PAST_A_BREAK**breaks, place)
 
-    def _topics(self, claim: Claim) -> tuple[dict[str, frozenset[str]], ...]:
+    def _topics(self, claim: Claim, order: Order) -> tuple[Topics, Topics]:
         number = self._sentences.at(claim.start)
         all_here = _nearest(self._by_sentence.get(number, ()), claim.start)
         proper = {kind for mention in all_here if not mention.soft for kind in mention.names}
@@ -177,12 +183,13 @@ class Binder:
         ]
         hard = any(not mention.soft for mention in here)
         before = [] if hard else [mention for mention in self._earlier_mentions(number) if not mention.soft]
-        found = []
+        found, beside = [], []
         for group in _by_topic([*here, *before]):
             kinds = {kind for mention in group for kind in mention.names}
-            chosen = group if group[0] in before else self._choose(claim, group)
+            chosen = group if group[0] in before else self._choose(claim, group, order)
             found.append({kind: names for kind in kinds if (names := _all_names(chosen, kind))})
-        return tuple(found)
+            beside.append({kind: names for kind in kinds if (names := _all_names(group, kind))})
+        return tuple(found), tuple(beside)
 
     def _is_apart(self, mention: Mention, claim: Claim) -> bool:
         first, last = min(mention.end, claim.end), max(mention.start, claim.start)
@@ -199,10 +206,14 @@ class Binder:
                 return found
         return []
 
-    def _choose(self, claim: Claim, mentions: Sequence[Mention]) -> Sequence[Mention]:
+    def _choose(self, claim: Claim, mentions: Sequence[Mention], order: Order) -> Sequence[Mention]:
         """Of the things of one kind that the sentence names, the one that it is of; several if none stands out."""
         if len({_key(mention) for mention in mentions}) == 1:
             return mentions[:1]
+        if order == "thing first":
+            return [mention for mention in mentions if mention.end <= claim.start][-1:] or mentions[:1]
+        if order == "figure first":
+            return [mention for mention in mentions if mention.start >= claim.end][:1] or mentions[-1:]
         in_order = self._in_order(claim, mentions)
         if in_order is not None:
             return [in_order]
@@ -240,6 +251,17 @@ class Binder:
         ):
             return distinct[figures.index(claim)]
         return None
+
+
+def _fit(topics: Topics, row: Row) -> int:
+    found = 0
+    for topic in topics:
+        have = [(row.names_of_kind(kind), wanted) for kind, wanted in topic.items()]
+        if any(names & wanted for names, wanted in have):
+            found = 1
+        elif any(names for names, _wanted in have):
+            return -1
+    return found
 
 
 def _nearest(mentions: Sequence[Mention], place: int) -> Sequence[Mention]:

@@ -122,7 +122,7 @@ class Derivations:
     def _ways(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[_Made]:
         times = claim.kind == "number" and _TIMES.match(self._text, claim.end) is not None
         if "percent" in claim.units or claim.kind == "ratio" or times:
-            yield from self._shares(claim)
+            yield from self._shares(claim, said)
             if not times:
                 return
         if claim.units & _TIME_UNITS:
@@ -226,7 +226,7 @@ class Derivations:
                     number = price.number * factor.number
                     yield _Made(number, price.units, f"{factor.path} * {price.path}", (factor, price))
 
-    def _shares(self, claim: Claim) -> Iterator[_Made]:
+    def _shares(self, claim: Claim, said: Sequence[Claim]) -> Iterator[_Made]:
         hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
         terms = self._terms[-_MOST_PAIRED:]
         totals = [
@@ -235,9 +235,11 @@ class Derivations:
             if len(some) > 1 and (named or some is self._columns.get(what))
         ]
         sentence = self._cues.words(claim)
+        stated = {one.number for one in self._beside(claim, said) if one is not claim and one.number is not None}
         for pool in ([*terms, *totals[:20], *self._wanted[:10]], self._counts):
             for one, other in combinations(pool, 2):
-                if _are_parts(one, other) and (one.own & sentence or other.own & sentence):
+                spoken = one.own & sentence or other.own & sentence or one.number in stated or other.number in stated
+                if _are_parts(one, other) and spoken:
                     for over, under in ((one, other), (other, one)):
                         yield from _quotients(over, under, hundred)
         for term in terms if claim.kind == "ratio" else ():
@@ -317,7 +319,7 @@ def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> _Made:
 
 def _fits(bound: Bound, made: _Made) -> bool:
     """Whether nothing that it is made from is of something else than what is named; of a total, not all of it."""
-    fits = [bound.fit(term.row) for term in made.terms]
+    fits = [bound.fit_beside(term.row) for term in made.terms]
     return not fits or (max(fits) if made.what.startswith("the ") else min(fits)) >= 0
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
-from interlock.answers.grounding.binding import Binder, Bound, NearWord
+from interlock.answers.grounding.binding import Binder, Bound, NearWord, Order
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.derivations import Derivations
@@ -22,6 +22,7 @@ from interlock.answers.grounding.mentions import Names, is_within
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.states import States
 from interlock.answers.grounding.support import Support
+from interlock.answers.grounding.verbatim import Codes
 from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.answers.grounding.words import Meanings, stem
 
@@ -36,6 +37,8 @@ _MOST_DATED = 2_000
 _MOST_COMPARED = 2_000
 _BESIDE = 12
 """A date so near to a day of the week is that day's."""
+OF_ANOTHER = "it is of something else"
+_ORDERS: tuple[Order, ...] = ("thing first", "figure first")
 _MOST_ROUNDS = 3
 _MOST_DERIVED = 60
 """For so many figures of an answer a calculation is looked for; with more that need one it is held."""
@@ -88,6 +91,7 @@ class Tracer:
         meanings: Mapping[str, ToolMeaning],
     ) -> None:
         self._text, self._said, self._facts, self._words = text, said, evidence.facts, words
+        self._codes = Codes(text, said, evidence.facts)
         self._index = FactIndex(said, evidence.facts, words.field_magnitudes.values(), words.measures)
         self._matcher = FigureMatcher(words)
         self._sentences = Sentences(text)
@@ -119,12 +123,27 @@ class Tracer:
     def run(self) -> list[Support]:
         """Each claim with what stands behind it."""
         found = [self._trace(number, claim) for number, claim in enumerate(self._said)]
+        self._trace_in_order(found)
         for place, path in derive(self._text, self._said, [item.how != "unsupported" for item in found]).items():
             claim = self._said[place]
             found[place] = Support(claim.text, claim.kind, claim.start, claim.end, "answer", path, "derived")
         if any(item.how == "unsupported" for item in found):
             self._derive(found)
         return sorted([*found, *self._mismatches(), *self._foreign(found)], key=lambda support: support.start)
+
+    def _trace_in_order(self, found: list[Support]) -> None:
+        """Sentences in which a figure seems to be of another thing: all of them may stand behind, or before, theirs."""
+        by_sentence: dict[int, list[int]] = defaultdict(list)
+        for number, claim in enumerate(self._said):
+            by_sentence[self._sentences.at(claim.start)].append(number)
+        for numbers in by_sentence.values():
+            if any(found[number].why == OF_ANOTHER for number in numbers):
+                for order in _ORDERS:
+                    again = [self._trace(number, self._said[number], order) for number in numbers]
+                    if not any(one.why == OF_ANOTHER for one in again):
+                        for number, support in zip(numbers, again, strict=True):
+                            found[number] = support
+                        break
 
     def _foreign(self, found: Sequence[Support]) -> list[Support]:
         """Sentences in another language in which nothing is traced to a result: what they claim cannot be read."""
@@ -165,18 +184,21 @@ class Tracer:
             if not fresh or not open_places:
                 return
 
-    def _trace(self, number: int, claim: Claim) -> Support:
+    def _trace(self, number: int, claim: Claim, order: Order = "nearest") -> Support:
         if self._is_named(claim):
             return Support(claim.text, claim.kind, claim.start, claim.end, "name", "", "exact")
         if self._is_some_of_them(claim):
             return Support(claim.text, claim.kind, claim.start, claim.end, "results", "", "counted")
-        bound = self._binder.bind(number)
+        code = self._codes.find(claim)
+        if code is not None:
+            return Support(claim.text, claim.kind, claim.start, claim.end, code.source, code.place.path, "exact")
+        bound = self._binder.bind(number, order)
         known = [(fact, how) for fact, how in self._candidates(claim) if self._may_be_used(fact, claim, bound)]
         free = claim.kind not in _OF_A_THING or self._is_computed(claim)
         fitting = [(fact, how, 1 if free or fact.counted else bound.fit(fact.place.row)) for fact, how in known]
         kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
         if known and not kept:
-            return Support(claim.text, claim.kind, claim.start, claim.end, why="it is of something else")
+            return Support(claim.text, claim.kind, claim.start, claim.end, why=OF_ANOTHER)
         spoken = [(fact, how) for fact, how, _fit in kept if self._is_spoken_of(fact, claim, bound)]
         if kept and not spoken:
             return Support(claim.text, claim.kind, claim.start, claim.end, why="it is another field")

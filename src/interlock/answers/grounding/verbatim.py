@@ -1,0 +1,47 @@
+"""Codes that an answer repeats letter by letter: 6S9, 16CR44019, 13/31, W-07. No recogniser need know their kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.evidence import Fact
+
+_TOKEN = re.compile(r"[\w./:#+-]{0,80}\d[\w./:#+-]{0,80}")
+_A_FIGURE = re.compile(r"[\W\d]*|[+-]?\d[\d.,]*-?[^\W\d_]+")
+"""12.4, 10:30, 12-month, 5ft: what stands for a quantity is held against quantities."""
+
+
+class Codes:
+    """The codes of an answer that stand in a text of a result."""
+
+    def __init__(self, text: str, said: Sequence[Claim], facts: Iterable[Fact]) -> None:
+        self._spans: dict[str, list[tuple[int, int]]] = {}
+        for match in _TOKEN.finditer(text) if said else ():
+            code = match[0].rstrip(".:-").removeprefix("#")
+            if _is_code(code):
+                self._spans.setdefault(code.lower(), []).append((match.start(), match.end()))
+                if code.endswith("s") and _is_code(code[:-1]):  # three AL-440s
+                    self._spans.setdefault(code[:-1].lower(), []).append((match.start(), match.end()))
+        self._known: dict[int, Fact] = {}
+        """By the place where a code begins: what it stands in."""
+        for fact in facts if self._spans else ():
+            if fact.text and fact.trusted and not (fact.asked or fact.echo or fact.stale):
+                self._find(fact)
+
+    def _find(self, fact: Fact) -> None:
+        for match in _TOKEN.finditer(fact.text):
+            for start, end in self._spans.get(match[0].rstrip(".:-").removeprefix("#").lower(), ()):
+                for place in range(start, end):
+                    self._known.setdefault(place, fact)
+
+    def find(self, claim: Claim) -> Fact | None:
+        """The text that has the code which a claim is, or is a part of."""
+        found = self._known.get(claim.start)
+        return found if found is not None and claim.end - 1 in self._known else None
+
+
+def _is_code(token: str) -> bool:
+    letters = any(char.isalpha() for char in token)
+    return (letters or "/" in token) and (not letters or _A_FIGURE.fullmatch(token) is None)
