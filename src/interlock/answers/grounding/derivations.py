@@ -38,6 +38,7 @@ _MOST_COUNTED = 60
 _MOST_SHARED = 2_000
 _MOST_BESIDE = 30
 """A sentence with more figures is not read for what is above or below one of them."""
+_QUESTION = "question"
 _TELLING = 4
 """A total of so many digits is not hit by chance."""
 
@@ -100,6 +101,11 @@ class Derivations:
         self._times = [fact for fact in usable if fact.minutes is not None and not fact.echo]
         self._by_sentence: dict[int, list[Claim]] = defaultdict(list)
         self._shared: list[tuple[str, list[Term], Meanings]] | None = None
+        self._current: dict[str, set[str]] = defaultdict(set)
+        """By kind: the names of what is there now, not of what a change has done away with."""
+        for row in {id(fact.place.row): fact.place.row for fact in usable if not fact.stale}.values():
+            for kind, names in row.names.items():
+                self._current[kind] |= names
         self._columns: dict[str, list[Term]] = defaultdict(list)
         for term in self._terms:
             self._columns[term.column].append(term)
@@ -131,9 +137,9 @@ class Derivations:
             yield from self._averages(claim)
         yield from self._sums(claim)
         if self._cues.has("difference", claim):
-            yield from self._differences(claim)
+            yield from self._differences(claim, said)
         if self._cues.has("sum", claim):
-            yield from self._pair_sums(claim)
+            yield from self._pair_sums(claim, said)
         if self._cues.has("product", claim):
             yield from self._products(claim)
         if not claim.units:
@@ -191,7 +197,7 @@ class Derivations:
             total = sum((term.number for term in some), Decimal(0))
             yield _Made(total / len(some), some[0].units, f"the mean of {what}", some)
 
-    def _pairs(self, claim: Claim) -> Iterator[tuple[Term, Term]]:
+    def _pairs(self, claim: Claim, said: Sequence[Claim]) -> Iterator[tuple[Term, Term]]:
         """Values of one unit, in pairs."""
         dimensions = self._words.measures.dimensions(claim.units)
         some = [
@@ -203,15 +209,19 @@ class Derivations:
             or dimensions & self._words.measures.dimensions(term.units)
         ]
         some = [term for term in some if term.number][-_MOST_PAIRED:]
-        return ((one, other) for one, other in combinations(some, 2) if _comparable(one, other))
+        sentence, stated = self._cues.words(claim), self._stated(claim, said)
+        spoken = {id(term) for term in some if term.own & sentence or term.number in stated or term.row is NOWHERE}
+        for one, other in combinations(some, 2):
+            if _comparable(one, other, (id(one) in spoken) + (id(other) in spoken)):
+                yield one, other
 
-    def _differences(self, claim: Claim) -> Iterator[_Made]:
-        for one, other in self._pairs(claim):
+    def _differences(self, claim: Claim, said: Sequence[Claim]) -> Iterator[_Made]:
+        for one, other in self._pairs(claim, said):
             number = one.number - other.number
             yield _Made(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))
 
-    def _pair_sums(self, claim: Claim) -> Iterator[_Made]:
-        for one, other in self._pairs(claim):
+    def _pair_sums(self, claim: Claim, said: Sequence[Claim]) -> Iterator[_Made]:
+        for one, other in self._pairs(claim, said):
             number = one.number + other.number
             yield _Made(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
 
@@ -235,8 +245,9 @@ class Derivations:
             if len(some) > 1 and (named or some is self._columns.get(what))
         ]
         sentence = self._cues.words(claim)
-        stated = {one.number for one in self._beside(claim, said) if one is not claim and one.number is not None}
-        for pool in ([*terms, *totals[:20], *self._wanted[:10]], self._counts):
+        stated = self._stated(claim, said)
+        counts = [term for term in self._counts if term.column in self._columns or self._is_shared_in(term, sentence)]
+        for pool in ([*terms, *totals[:20], *self._wanted[:10]], counts):
             for one, other in combinations(pool, 2):
                 spoken = one.own & sentence or other.own & sentence or one.number in stated or other.number in stated
                 if _are_parts(one, other) and spoken:
@@ -244,6 +255,11 @@ class Derivations:
                         yield from _quotients(over, under, hundred)
         for term in terms if claim.kind == "ratio" else ():
             yield _Made(term.number / (100 if "percent" in term.units else 1), frozenset(), term.path, (term,))
+
+    def _is_shared_in(self, count: Term, sentence: Meanings) -> bool:
+        """Whether the sentence speaks of what the counted rows have in common; of all of them nothing need be said."""
+        value = count.path.rpartition("[")[2].partition("=")
+        return not value[1] or bool(self._words.words.in_name(value[2].partition("]")[0]) & sentence)
 
     def _spans(self, claim: Claim) -> Iterator[_Made]:
         unit = next(iter(claim.units & _TIME_UNITS))
@@ -270,7 +286,8 @@ class Derivations:
         kinds: dict[str, set[frozenset[str]]] = defaultdict(set)
         for mention in self._mentions:
             for kind, names in mention.names.items():
-                kinds[kind].add(names)
+                if not names.isdisjoint(self._current.get(kind, ())):
+                    kinds[kind].add(names)
         for kind, things in kinds.items():
             if len(things) > 1:
                 yield _Made(Decimal(len(things)), frozenset(), f"the {kind} that are named", ())
@@ -285,6 +302,10 @@ class Derivations:
             for one in said:
                 self._by_sentence[self._cues.number(one)].append(one)
         return self._by_sentence[self._cues.number(claim)]
+
+    def _stated(self, claim: Claim, said: Sequence[Claim]) -> set[Decimal]:
+        """The other figures of the same sentence."""
+        return {one.number for one in self._beside(claim, said) if one is not claim and one.number is not None}
 
     def _threshold(self, claim: Claim, said: Sequence[Claim]) -> Iterator[_Made]:
         """Two cost more than 20 dollars: how many are above, and the figure that they are above."""
@@ -334,13 +355,13 @@ def _close(value: Decimal, said: Decimal, claim: Claim, *, roughly: bool) -> boo
     return abs(value - said) <= claim.reach and (claim.about or bool(claim.bound) or claim.step < 1 or roughly)
 
 
-def _comparable(one: Term, other: Term) -> bool:
-    """Values of one unit: of one field, of one row, or of two results."""
+def _comparable(one: Term, other: Term, spoken: int) -> bool:
+    """Values of one field, or of one unit of which one is spoken of; of no unit only where both are spoken of."""
     if one.units and other.units and not one.units & other.units:
         return False
-    if one.column == other.column or (one.units and other.units):
+    if one.column == other.column and one.source != _QUESTION:
         return True
-    return one.row is other.row or one.source != other.source or NOWHERE in (one.row, other.row)
+    return spoken >= (1 if one.units and other.units else 2)
 
 
 def _are_parts(one: Term, other: Term) -> bool:
