@@ -134,9 +134,16 @@ class Names:
                 fits = frozenset(name for name, known in rows if is_within(claim.date, known))
                 if fits and len(fits) < len(rows):
                     names[kind] = fits
+            # "April" is the April of a field that keeps months, rather than a day in April of another.
+            exact = {kind: fits for kind, fits in names.items() if self._keeps_as_said(kind, claim)}
+            names = exact or names
             if names:
                 found.append(Mention(claim.start, claim.end, names, is_date=True, soft=True))
         return found
+
+    def _keeps_as_said(self, kind: str, claim: Claim) -> bool:
+        given = [part is not None for part in claim.date[1:]]
+        return all([part is not None for part in known[1:]] == given for _name, known in self._dates[kind])
 
     def _longest(self, tokens: list[tuple[str, int, int]], at: int) -> tuple[int, dict[str, frozenset[str]]] | None:
         for length in self._lengths.get(tokens[at][0], ()):

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from interlock.answers.grounding.words import stem
+
 
 class StateTable:
     """Words for states, those that deny, and those that say something of several things at once."""
@@ -17,7 +19,9 @@ class StateTable:
             self.opposites[other] = self.opposites.get(other, frozenset()) | {one}
         self._denies = re.compile(rf"(?:\b(?:{'|'.join(table['denials'])})\b|n't\b)", re.I)
         self._open = re.compile(rf"\b(?:{'|'.join(table['open'])})\b|\?", re.I)
-        self._several = re.compile(rf"\b(?:{'|'.join(table['several'])})\b|\d", re.I)
+        self._several = re.compile(rf"\b(?:{'|'.join(table['several'])})\b|\d\sof\b", re.I)
+        self.flag_words = frozenset(map(stem, table["flags"]))
+        """Words of a flag's name that do not say what it is about."""
         self.kinds = frozenset(table["kinds"])
 
     def denies(self, text: str) -> bool:

@@ -64,6 +64,7 @@ class States:
             text = sentences.text[start:end]
             near = mentions[bisect_left(starts, start) : bisect_left(starts, end)]
             here = [mention for mention in near if mention.end <= end]
+            here = [*_said_before(mentions, starts, sentences, start), *here] if not _is_named(here) else here
             if len(here) > _MOST_NAMED:
                 yield Mismatch(start, end, text.strip()[:80], "it names more than can be checked")
                 continue
@@ -108,27 +109,45 @@ class States:
         keys = {(kind, name) for mention in mentions for kind, names in mention.names.items() for name in names}
         return [row for key in keys for row in self._by_name.get(key, ())][:_MOST_ROWS]
 
+    def _words_of_flag(self, name: str) -> frozenset[str]:
+        """What a flag is about: `signature_required` speaks of a signature."""
+        stems = frozenset(one for one in self._words.in_name(name) if not one.startswith("="))
+        return stems - self._table.flag_words or stems
+
     def _contradictions(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
         """A truth that is said the other way round: "online payments are on" where the field says false."""
-        if self._table.is_of_several(text):
-            return
-        denied = self._table.denies(text)
+        denied, several = self._table.denies(text), self._table.is_of_several(text)
         spoken = {one for word, _place in words_in(text) for one in self._words.meanings(word)}
         hard = [mention for mention in here if not mention.soft]
         for fact in self._truths:
-            mine = frozenset(one for one in self._words.in_name(fact.place.name) if not one.startswith("="))
+            mine = self._words_of_flag(fact.place.name)
             if not mine or not mine <= spoken or any(_match(fact.place.row, mention) is False for mention in hard):
                 continue
-            others = [
-                f.truth for f in self._truths if f.place.name == fact.place.name and f.place.row is not fact.place.row
-            ]
-            if others and not hard:
-                continue  # of several rows nobody says which
+            others = {one.truth for one in self._truths if one.place.name == fact.place.name} - {fact.truth}
+            if others and (several or not hard):
+                continue  # of several rows that differ nobody says which
             if (fact.truth is True) == denied:
                 yield Mismatch(
                     start, start + len(text), text.strip()[:80], f"{fact.place.name} is {fact.truth}".lower()
                 )
                 return
+
+
+def _is_named(mentions: Sequence[Mention]) -> bool:
+    return any(not mention.soft for mention in mentions)
+
+
+def _said_before(
+    mentions: Sequence[Mention], starts: Sequence[int], sentences: Sentences, place: int
+) -> list[Mention]:
+    """What the sentence has named before a part of it that names nothing: that part goes on about it."""
+    first = sentences.all[sentences.at(place)].start
+    for number in range(bisect_left(starts, place) - 1, -1, -1):
+        if mentions[number].start < first:
+            return []
+        if not mentions[number].soft:
+            return [mentions[number]]
+    return []
 
 
 def _match(row: Row, mention: Mention) -> bool | None:

@@ -322,6 +322,8 @@ class Tracer:
     def _is_taken(self, word: NearWord, fact: Fact, claim: Claim) -> bool:
         """Whether a word that names a field stands nearer to a figure that is the field's own: 65 points from 38."""
         here = self._sentences.at(claim.start)
+        if self._sentences.at(word.place) != here:
+            return False  # the head of its column
         apart = _distance(claim, word.place)
         for other in self._figures_near(claim):
             if other is claim or self._sentences.at(other.start) != here or _distance(other, word.place) >= apart:
