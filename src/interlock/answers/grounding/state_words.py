@@ -18,7 +18,8 @@ class StateTable:
             self.opposites[one] = self.opposites.get(one, frozenset()) | {other}
             self.opposites[other] = self.opposites.get(other, frozenset()) | {one}
         self._denies = re.compile(rf"(?:\b(?:{'|'.join(table['denials'])})\b|n't\b)", re.I)
-        self._open = re.compile(rf"\b(?:{'|'.join(table['open'])})\b|\?", re.I)
+        self._open = re.compile(rf"\b(?:{'|'.join(table['open'])})\b", re.I)
+        self._conditions = re.compile(rf"\b(?:{'|'.join(table['conditions'])})\b|\?", re.I)
         self._several = re.compile(rf"\b(?:{'|'.join(table['several'])})\b|\d\sof\b", re.I)
         self.flag_words = frozenset(map(stem, table["flags"]))
         """Words of a flag's name that do not say what it is about."""
@@ -32,6 +33,10 @@ class StateTable:
         """Whether it speaks of some of many."""
         return self._several.search(text) is not None
 
-    def is_open(self, text: str) -> bool:
-        """Whether it claims nothing: a question, a condition, a wish."""
-        return self._open.search(text) is not None
+    def is_open(self, part: str) -> bool:
+        """Whether a part of a sentence claims nothing about how it is now."""
+        return self._open.search(part) is not None
+
+    def is_conditional(self, sentence: str) -> bool:
+        """Whether a whole sentence claims nothing: a question, a condition, what somebody says."""
+        return self._conditions.search(sentence) is not None

@@ -59,16 +59,18 @@ class States:
     def find(self, sentences: Sentences, mentions: Sequence[Mention]) -> Iterator[Mismatch]:
         """What does not belong together."""
         starts = [mention.start for mention in mentions]
-        is_open = [self._table.is_open(sentences.text[one.start : one.end]) for one in sentences.all]
+        conditional = [self._table.is_conditional(sentences.text[one.start : one.end]) for one in sentences.all]
         for start, end in sentences.parts():
             text = sentences.text[start:end]
             near = mentions[bisect_left(starts, start) : bisect_left(starts, end)]
             here = [mention for mention in near if mention.end <= end]
-            here = [*_said_before(mentions, starts, sentences, start), *here] if not _is_named(here) else here
+            if not _is_named(here) and sentences.text[end : end + 1] != "(":  # else what it is of follows
+                states = [mention for mention in here if self._is_state(mention)]
+                here = [*_said_before(mentions, starts, sentences, start), *states]
             if len(here) > _MOST_NAMED:
                 yield Mismatch(start, end, text.strip()[:80], "it names more than can be checked")
                 continue
-            if is_open[sentences.at(start)]:
+            if conditional[sentences.at(start)] or self._table.is_open(text):
                 continue
             yield from self._pairs(text, start, here)
             if sentences.text[end : end + 1] != ":":  # "Online payments: no" says it behind the colon

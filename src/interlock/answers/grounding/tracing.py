@@ -22,6 +22,7 @@ from interlock.answers.grounding.mentions import Names, is_within
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.states import States
 from interlock.answers.grounding.support import Support
+from interlock.answers.grounding.unknown_names import find_unknown_names
 from interlock.answers.grounding.verbatim import Codes
 from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.answers.grounding.words import Meanings, stem
@@ -91,6 +92,7 @@ class Tracer:
         meanings: Mapping[str, ToolMeaning],
     ) -> None:
         self._text, self._said, self._facts, self._words = text, said, evidence.facts, words
+        self._meanings = meanings
         self._codes = Codes(text, said, evidence.facts)
         self._index = FactIndex(said, evidence.facts, words.field_magnitudes.values(), words.measures)
         self._matcher = FigureMatcher(words)
@@ -129,7 +131,8 @@ class Tracer:
             found[place] = Support(claim.text, claim.kind, claim.start, claim.end, "answer", path, "derived")
         if any(item.how == "unsupported" for item in found):
             self._derive(found)
-        return sorted([*found, *self._mismatches(), *self._foreign(found)], key=lambda support: support.start)
+        more = [*self._mismatches(), *self._foreign(found), *self._unknown()]
+        return sorted([*found, *more], key=lambda support: support.start)
 
     def _trace_in_order(self, found: list[Support]) -> None:
         """Sentences in which a figure seems to be of another thing: all of them may stand behind, or before, theirs."""
@@ -157,6 +160,11 @@ class Tracer:
             for number, one in enumerate(self._sentences.all)
             if number not in traced and self._words.foreign.is_foreign(self._text[one.start : one.end])
         ]
+
+    def _unknown(self) -> list[Support]:
+        table, calendar = self._words.words, self._words.calendar
+        places = find_unknown_names(self._text, self._facts, self._meanings, table, calendar)
+        return [Support(self._text[start:end], "name", start, end, why="no result has it") for start, end in places]
 
     def _mismatches(self) -> list[Support]:
         states = States(self._facts, self._words.states, self._words.words)

@@ -52,6 +52,9 @@ class Vocabulary:
         """The words that say how a figure was made from others: total, left, on average."""
         self.field_magnitudes: dict[str, int] = tables["numbers"]["field_magnitudes"]
         """What the end of a field's name multiplies its figure by, as a power of ten: sales_bn."""
+        days = tables["dates"]
+        self.calendar = frozenset([*days["months"], *days["weekdays"], *(f"{day}s" for day in days["weekdays"])])
+        """Words with a capital that are no names of things."""
         numbers = Numbers(tables["numbers"], self.units)
         self.number_words = NumberWords(tables["numbers"], self.units, numbers)
         self._read: dict[str, tuple[Claim, ...]] = {}
