@@ -28,6 +28,7 @@ _MOST_ROWS = 500
 _MOST_GROUPS = 60
 _TIME_UNITS = frozenset({"minute", "hour", "day", "week", "month", "year"})
 _DAYS = frozenset({"day", "week"})
+_OF = re.compile(r"\s?(?:of|in)\b", re.I)
 _TIMES = re.compile(r"\s?(?:times|x|×)\b", re.I)
 _COMPARED = re.compile(
     r"\b(?:(?P<above>more than|over|above|at least|exceed(?:s|ing)?|longer than|higher than|greater than)"
@@ -90,11 +91,12 @@ class Derivations:
     ) -> None:
         self._words, self._cues, self._text, self._mentions = words, cues, text, mentions
         usable = [fact for fact in facts if fact.trusted and not fact.label]
-        self._terms = [
-            Term(fact)
+        values = [
+            (fact, Term(fact))
             for fact in usable
             if fact.number is not None and not fact.counted and not fact.echo and not (fact.prose and fact.asked)
         ]
+        self._terms = [term for _fact, term in values]
         self._wanted = [Term(fact) for fact in facts if fact.echo and fact.number is not None]
         self._counts = [Term(fact) for fact in usable if fact.counted][:_MOST_COUNTED]
         self._dates = [fact for fact in usable if all(fact.date)]
@@ -107,8 +109,9 @@ class Derivations:
             for kind, names in row.names.items():
                 self._current[kind] |= names
         self._columns: dict[str, list[Term]] = defaultdict(list)
-        for term in self._terms:
-            self._columns[term.column].append(term)
+        for fact, term in values:
+            if not fact.stale:
+                self._columns[term.column].append(term)
         self._texts: dict[int, list[Fact]] = defaultdict(list)
         for fact in usable:
             if (fact.text or fact.truth is not None) and not fact.echo:
@@ -245,14 +248,16 @@ class Derivations:
             if len(some) > 1 and (named or some is self._columns.get(what))
         ]
         sentence = self._cues.words(claim)
-        stated = self._stated(claim, said)
+        stated, compared = self._stated(claim, said), self._cues.has("compared", claim)
+        whole = self._cues.has("sum", claim) or _OF.match(self._text, claim.end) is not None
         counts = [term for term in self._counts if term.column in self._columns or self._is_shared_in(term, sentence)]
         for pool in ([*terms, *totals[:20], *self._wanted[:10]], counts):
             for one, other in combinations(pool, 2):
                 spoken = one.own & sentence or other.own & sentence or one.number in stated or other.number in stated
                 if _are_parts(one, other) and spoken:
                     for over, under in ((one, other), (other, one)):
-                        yield from _quotients(over, under, hundred)
+                        if whole or not under.path.startswith("the sum"):
+                            yield from _quotients(over, under, hundred, compared=compared)
         for term in terms if claim.kind == "ratio" else ():
             yield _Made(term.number / (100 if "percent" in term.units else 1), frozenset(), term.path, (term,))
 
@@ -371,7 +376,7 @@ def _are_parts(one: Term, other: Term) -> bool:
     return one.row is other.row and one.row is not NOWHERE and one.units == other.units
 
 
-def _quotients(over: Term, under: Term, hundred: Decimal) -> Iterator[_Made]:
+def _quotients(over: Term, under: Term, hundred: Decimal, *, compared: bool) -> Iterator[_Made]:
     try:
         quotient = over.number / under.number
     except (DivisionByZero, InvalidOperation):
@@ -380,7 +385,8 @@ def _quotients(over: Term, under: Term, hundred: Decimal) -> Iterator[_Made]:
     if over.path.startswith("the sum") and not under.path.startswith("the sum"):
         return  # a whole is said as a multiple of none of its parts
     yield _Made(quotient * hundred, frozenset(), what, (over, under))
-    yield _Made((quotient - 1) * hundred, frozenset(), f"{what} - 1", (over, under))
+    if compared:
+        yield _Made((quotient - 1) * hundred, frozenset(), f"{what} - 1", (over, under))
 
 
 def _is_count(term: Term) -> bool:
