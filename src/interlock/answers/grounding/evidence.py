@@ -138,6 +138,8 @@ class Fact(Value, frozen=True):
     """What the names of its field and of the list it is in stand for."""
     own: Meanings = frozenset()
     """What the name of its field alone stands for."""
+    around: Meanings = frozenset()
+    """What the names of the objects stand for that it is in."""
     described: Meanings = frozenset()
     """What the words stand for with which its author describes the field."""
     asked: bool = False
@@ -177,7 +179,7 @@ class _Reader:
         self._meanings = meanings
         self._seen: set[object] = set()
         self._key_units: dict[tuple[str, str], Units] = {}
-        self._key_words: dict[tuple[str, str], tuple[Meanings, Meanings, Meanings]] = {}
+        self._key_words: dict[tuple[str, str], tuple[Meanings, Meanings, Meanings, Meanings]] = {}
         self._source, self._meaning = Source("", None), NO_MEANING
 
     def read(self, source: Source) -> Iterator[Fact]:
@@ -233,7 +235,7 @@ class _Reader:
         # As it is written: 1 and 1.0 are equal, and only one of them is section 1.
         what = (str(d) if type(d) is Decimal else d for d in details.values())
         if self._is_new(id(place.row), place.name, *details, *what):
-            own, described, words = self._words(place)
+            own, described, around, words = self._words(place)
             source = self._source
             stale = bool(source.stale) and self._is_stale(place)
             yield Fact(
@@ -242,6 +244,7 @@ class _Reader:
                 echo=source.echo,
                 own=own,
                 described=described,
+                around=around,
                 words=words,
                 asked=source.asked,
                 trusted=source.trusted,
@@ -256,7 +259,7 @@ class _Reader:
         names = {name for row in place.row.chain() for same in row.names.values() for name in same}
         return place.name in source.stale and (not source.stale_names or bool(names & set(source.stale_names)))
 
-    def _words(self, place: ValuePath) -> tuple[Meanings, Meanings, Meanings]:
+    def _words(self, place: ValuePath) -> tuple[Meanings, Meanings, Meanings, Meanings]:
         """What the field's own name says, and what the names around it and its tool say beside that."""
         key = (place.name, place.column)
         found = self._key_words.get(key)
@@ -264,7 +267,8 @@ class _Reader:
             table = self._vocabulary.words
             own, described = table.in_name(place.name), self._meaning.words_of(place.name, table)
             around = frozenset[str]().union(*(table.in_name(name) for name in place.names()))
-            found = self._key_words[key] = (own, described, own | described | around | self._meaning.words(table))
+            words = own | described | around | self._meaning.words(table)
+            found = self._key_words[key] = (own, described, around, words)
         return found
 
     def _number(self, value: float, place: ValuePath, units: Units) -> Iterator[Fact]:

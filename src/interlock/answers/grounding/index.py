@@ -24,7 +24,9 @@ _LAST_DAY = 31
 _BARE = re.compile(r"[\W_]+")
 _NAMED_PART = re.compile(r"(?P<word>[A-Za-z]+)\.?\s+(?P<number>\S+)")
 # Where a link, a mail address or a reference can begin. Bounded, so that a long word is not gone over twice.
-_BEGINNING = re.compile(r"https?://|(?<![\w.+-])(?=[\w.+-]{1,64}@)|record (?=\d)")
+_BEGINNING = re.compile(
+    r"https?://|(?<![\w.+-])(?=[\w.+-]{1,64}@)|record (?=\d)|(?<![\w.@-])(?=(?:[a-z0-9-]{1,63}\.){1,5}[a-z]{2,24}\b)"
+)
 _LETTER_BY_LETTER = ("url", "mail", "reference")
 
 

@@ -313,9 +313,9 @@ class Tracer:
             for other in self._rows.get((fact.source, id(fact.place.row)), ())
             if other.place.name != fact.place.name and not other.label and _same_kind(claim, fact, other)
         ]
-        if others and not self._is_as_written(fact, claim):
+        if others and fact.own and not self._is_as_written(fact, claim):
             own = fact.own | fact.described
-            beside = max((word.near for word in bound.naming(own)), default=0.0)
+            beside = max((word.near for word in bound.naming(own | fact.around)), default=0.0)
             if any(
                 word.near >= _BESIDE_IT and beside < word.near * _AS_NEAR and not self._is_taken(word, other, claim)
                 for other in others

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
 
-_TOKEN = re.compile(r"[\w./:#+-]{0,80}\d[\w./:#+-]{0,80}")
+_TOKEN = re.compile(r"[\w./:#+<>=~-]{0,80}\d[\w./:#+<>=~-]{0,80}")
 _A_FIGURE = re.compile(r"[\W\d]*|[+-]?\d[\d.,]*-?[^\W\d_]+")
 """12.4, 10:30, 12-month, 5ft: what stands for a quantity is held against quantities."""
 

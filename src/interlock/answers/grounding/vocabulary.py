@@ -34,7 +34,7 @@ _TABLES = ("units", "numbers", "dates", "citations", "unread", "words", "derivat
 _STAMP = re.compile(
     r"(?P<day>(?:1[89]|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))(?:[T ]\d\d:\d\d[\d:.Z+-]{0,16})?"
 )
-_FIGURE = re.compile(r"[-+−$€£¥₹]{0,2}[\d.½¼¾]")
+_FIGURE = re.compile(r"[-+−$€£¥₹<>=~≥≤^]{0,3}[\d.½¼¾]")
 _SHORT, _MOST_READ = 80, 20_000
 
 

@@ -104,12 +104,16 @@ class Weekdays:
         self._days: list[str] = table["weekdays"]
         names = [*self._days, *(name[:3] for name in self._days), *table["short_weekdays"]]
         # "sun", "sat", "wed" and "mon" are words: only with a capital, and the short ones never at a sentence's end.
-        self._pattern = re.compile(rf"\b(?P<day>{'|'.join(name.capitalize() for name in names)})(?:s|'s)?\b")
+        self._pattern = re.compile(
+            rf"(?<!\b[Tt]he )\b(?P<day>{'|'.join(name.capitalize() for name in names)})(?:s|'s)?\b"
+            rf"|\b(?P<full>{'|'.join(name.capitalize() for name in self._days)})(?:s|'s)?\b"
+        )
 
     def find(self, text: str) -> Iterator[Claim]:
         for match in self._pattern.finditer(text):
-            day = next(n for n, name in enumerate(self._days) if name.startswith(match["day"].lower()[:3]))
-            yield Claim("weekday", match["day"], match.start(), match.end("day"), weekday=day)
+            said = "day" if match["day"] else "full"
+            day = next(n for n, name in enumerate(self._days) if name.startswith(match[said].lower()[:3]))
+            yield Claim("weekday", match[said], match.start(), match.end(said), weekday=day)
 
 
 class MonthNames:

@@ -51,7 +51,7 @@ class NumberWords:
             r"\b(?:(?P<n>a|one|three)\s)?(?P<part>quarters?|thirds?) of an? (?P<whole>thousand|million|billion)\b", re.I
         )
         self._shares = re.compile(
-            rf"\b(?:(?P<n>an?|{'|'.join(self._words)})[\s-])(?P<part>{parts})\b(?!\s(?:of\s(?:19|20)\d\d|year))"
+            rf"\b(?:(?P<n>an?|{'|'.join(self._words)})[\s-])(?P<part>{parts})\b(?!-)(?!\s(?:of\s(?:19|20)\d\d|year))"
             rf"|\b(?P<multiple>{'|'.join(self._multiples)})\b",
             re.I,
         )

@@ -27,6 +27,10 @@ _BEFORE = 40
 """How many characters before a figure are looked at for "about", "over" and words of a decrease."""
 
 
+_TAKEN_FROM = re.compile(r"\d[\d.,]*%?\s+(?:[^\W\d_]+\s+){0,2}$")
+"""300 seats minus 264 sold: a difference, and no negative figure."""
+
+
 class NumberContext(NamedTuple):
     """What the words before a figure say about it."""
 
@@ -83,14 +87,16 @@ class Numbers:
             magnitude = match["mag"] or ""
             metres = magnitude == "m" and not match["lead"]
             power = 0 if magnitude == "" or metres else _TIGHT.get(magnitude) or self._magnitudes[magnitude.lower()]
+            minus = match["minus"] and not _TAKEN_FROM.search(text, max(0, match.start() - _BEFORE), match.start())
             start = next(match.start(part) for part in ("minus", "lead", "sign", "digits") if match[part])
+            start = start if minus or not match["minus"] else match.end("minus")
             context = self.context(text, start)
             yield Claim(
                 "number",
                 text[start : match.end()].strip(),
                 start,
                 match.end(),
-                number=number.scaleb(power) * (-1 if match["sign"] or match["minus"] else 1),
+                number=number.scaleb(power) * (-1 if match["sign"] or minus else 1),
                 digits=number if power else None,
                 step=Decimal(1).scaleb(power - places),
                 units=self._units.of(match["lead"] or match["unit"] or ("m" if metres else "")),
