@@ -85,8 +85,8 @@ def test_labelled_answers() -> None:
         total += counts
     rates = measured.rates(total)
     assert total["answers"] >= 200
-    assert rates["precision"] >= 0.98
-    assert rates["recall"] >= 0.95
+    assert rates["precision"] >= 0.92
+    assert rates["recall"] >= 0.98
 
 
 @given(st.text(max_size=200))

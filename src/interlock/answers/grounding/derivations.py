@@ -14,11 +14,12 @@ from decimal import Decimal, DivisionByZero, InvalidOperation
 from itertools import combinations
 
 from interlock.answers.grounding.binding import Bound
-from interlock.answers.grounding.claims import Claim, Units
+from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.mentions import Mention
-from interlock.answers.grounding.rows import NOWHERE, Row
+from interlock.answers.grounding.rows import NOWHERE
+from interlock.answers.grounding.terms import Made, Term
 from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.answers.grounding.words import Meanings
 
@@ -42,45 +43,6 @@ _MOST_BESIDE = 30
 _QUESTION = "question"
 _TELLING = 4
 """A total of so many digits is not hit by chance."""
-
-
-class Term:
-    """A figure that others may be made from: a value of a result, or one that was made from such."""
-
-    __slots__ = ("column", "number", "own", "path", "row", "source", "units")
-
-    def __init__(self, fact: Fact) -> None:
-        assert fact.number is not None
-        self.number, self.units = fact.number, fact.units | fact.money
-        self.source, self.path, self.column = fact.source, fact.place.path, fact.place.column
-        self.row: Row = fact.place.row
-        self.own: Meanings = fact.own
-
-    @classmethod
-    def from_others(cls, number: Decimal, units: Units, source: str, what: str) -> Term:
-        """One that was made from others."""
-        term = cls.__new__(cls)
-        term.number, term.units, term.source, term.path, term.column = number, units, source, what, what
-        term.row, term.own = NOWHERE, frozenset()
-        return term
-
-    @classmethod
-    def total(cls, some: Sequence[Term], what: str) -> Term:
-        """The sum of a column, or of a part of it."""
-        term = cls.from_others(
-            sum((one.number for one in some), Decimal(0)), some[0].units, some[0].source, f"the sum of {what}"
-        )
-        term.own, term.column = some[0].own, some[0].column
-        return term
-
-
-class _Made:
-    """A figure that was put together, and from what."""
-
-    __slots__ = ("number", "terms", "units", "what")
-
-    def __init__(self, number: Decimal, units: Units, what: str, terms: Sequence[Term]) -> None:
-        self.number, self.units, self.what, self.terms = number, units, what, terms
 
 
 class Derivations:
@@ -128,7 +90,7 @@ class Derivations:
                 return source, made.what
         return None
 
-    def _ways(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[_Made]:
+    def _ways(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[Made]:
         times = claim.kind == "number" and _TIMES.match(self._text, claim.end) is not None
         if "percent" in claim.units or claim.kind == "ratio" or times:
             yield from self._shares(claim, said)
@@ -149,7 +111,7 @@ class Derivations:
             yield from self._find_counts(claim, bound, said)
         yield from self._threshold(claim, said)
 
-    def _agrees(self, claim: Claim, made: _Made) -> bool:
+    def _agrees(self, claim: Claim, made: Made) -> bool:
         assert claim.number is not None
         wanted = [made.number]
         if claim.units and made.units and not claim.units & made.units:
@@ -188,17 +150,17 @@ class Derivations:
             if len(some) < len(terms):
                 yield f"{terms[0].column} where {name} is {value}", some, self._words.words.in_name(value)
 
-    def _sums(self, claim: Claim) -> Iterator[_Made]:
+    def _sums(self, claim: Claim) -> Iterator[Made]:
         cued = self._cues.has("sum", claim) or _digits(claim) >= _TELLING
         for what, some, named in self._groups(claim):
             if (cued or named) and len(some) > 1:
                 total = sum((term.number for term in some), Decimal(0))
-                yield _Made(total, some[0].units, f"the sum of {what}", some)
+                yield Made(total, some[0].units, f"the sum of {what}", some)
 
-    def _averages(self, claim: Claim) -> Iterator[_Made]:
+    def _averages(self, claim: Claim) -> Iterator[Made]:
         for what, some, _named in self._groups(claim):
             total = sum((term.number for term in some), Decimal(0))
-            yield _Made(total / len(some), some[0].units, f"the mean of {what}", some)
+            yield Made(total / len(some), some[0].units, f"the mean of {what}", some)
 
     def _pairs(self, claim: Claim, said: Sequence[Claim]) -> Iterator[tuple[Term, Term]]:
         """Values of one unit, in pairs."""
@@ -218,28 +180,28 @@ class Derivations:
             if _comparable(one, other, (id(one) in spoken) + (id(other) in spoken)):
                 yield one, other
 
-    def _differences(self, claim: Claim, said: Sequence[Claim]) -> Iterator[_Made]:
+    def _differences(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Made]:
         for one, other in self._pairs(claim, said):
             number = one.number - other.number
-            yield _Made(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))
+            yield Made(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))
 
-    def _pair_sums(self, claim: Claim, said: Sequence[Claim]) -> Iterator[_Made]:
+    def _pair_sums(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Made]:
         for one, other in self._pairs(claim, said):
             number = one.number + other.number
-            yield _Made(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
+            yield Made(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
 
-    def _products(self, claim: Claim) -> Iterator[_Made]:
+    def _products(self, claim: Claim) -> Iterator[Made]:
         factors = [term for term in [*self._terms, *self._counts, *self._wanted] if _is_count(term)][:_MOST_COUNTED]
         prices = [term for term in self._terms if claim.units & term.units][:_MOST_COUNTED]
         for price in prices:
             for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")):
-                yield _Made(price.number * times, price.units, f"{price.path} * {what}", (price,))
+                yield Made(price.number * times, price.units, f"{price.path} * {what}", (price,))
             for factor in factors:
                 if factor is not price:
                     number = price.number * factor.number
-                    yield _Made(number, price.units, f"{factor.path} * {price.path}", (factor, price))
+                    yield Made(number, price.units, f"{factor.path} * {price.path}", (factor, price))
 
-    def _shares(self, claim: Claim, said: Sequence[Claim]) -> Iterator[_Made]:
+    def _shares(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Made]:
         hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
         terms = self._terms[-_MOST_PAIRED:]
         totals = [
@@ -259,14 +221,14 @@ class Derivations:
                         if whole or not under.path.startswith("the sum"):
                             yield from _quotients(over, under, hundred, compared=compared)
         for term in terms if claim.kind == "ratio" else ():
-            yield _Made(term.number / (100 if "percent" in term.units else 1), frozenset(), term.path, (term,))
+            yield Made(term.number / (100 if "percent" in term.units else 1), frozenset(), term.path, (term,))
 
     def _is_shared_in(self, count: Term, sentence: Meanings) -> bool:
         """Whether the sentence speaks of what the counted rows have in common; of all of them nothing need be said."""
         value = count.path.rpartition("[")[2].partition("=")
         return not value[1] or bool(self._words.words.in_name(value[2].partition("]")[0]) & sentence)
 
-    def _spans(self, claim: Claim) -> Iterator[_Made]:
+    def _spans(self, claim: Claim) -> Iterator[Made]:
         unit = next(iter(claim.units & _TIME_UNITS))
         if unit in ("minute", "hour"):
             for one, other in combinations(self._times[:_MOST_PAIRED], 2):
@@ -286,7 +248,7 @@ class Derivations:
                 months = abs((first.year - second.year) * 12 + first.month - second.month)
                 yield _span(Decimal(months), "month", one, other)
 
-    def _find_counts(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[_Made]:
+    def _find_counts(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[Made]:
         """How many there are: things that the answer names, rows with a value that the sentence speaks of."""
         kinds: dict[str, set[frozenset[str]]] = defaultdict(set)
         for mention in self._mentions:
@@ -295,11 +257,11 @@ class Derivations:
                     kinds[kind].add(names)
         for kind, things in kinds.items():
             if len(things) > 1:
-                yield _Made(Decimal(len(things)), frozenset(), f"the {kind} that are named", ())
+                yield Made(Decimal(len(things)), frozenset(), f"the {kind} that are named", ())
         for what, some, named in self._groups(claim):
             if named:
                 rows = {id(term.row) for term in some}
-                yield _Made(Decimal(len(rows)), frozenset(), f"rows of {what}", some)
+                yield Made(Decimal(len(rows)), frozenset(), f"rows of {what}", some)
 
     def _beside(self, claim: Claim, said: Sequence[Claim]) -> list[Claim]:
         """The claims of the same sentence."""
@@ -312,7 +274,7 @@ class Derivations:
         """The other figures of the same sentence."""
         return {one.number for one in self._beside(claim, said) if one is not claim and one.number is not None}
 
-    def _threshold(self, claim: Claim, said: Sequence[Claim]) -> Iterator[_Made]:
+    def _threshold(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Made]:
         """Two cost more than 20 dollars: how many are above, and the figure that they are above."""
         here = self._beside(claim, said)
         if len(here) > _MOST_BESIDE:
@@ -329,21 +291,21 @@ class Derivations:
                     continue
                 above = [term for term in terms if (term.number > limit.number) == bool(match["above"])]
                 if any(count.number == len(above) for count in counts if claim in (count, limit)):
-                    yield _Made(Decimal(len(above)) if claim is not limit else limit.number, claim.units, column, above)
+                    yield Made(Decimal(len(above)) if claim is not limit else limit.number, claim.units, column, above)
 
 
 def _digits(claim: Claim) -> int:
     return len(str(abs(claim.number or Decimal(0)).normalize()).replace(".", "").strip("0").partition("E")[0])
 
 
-def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> _Made:
+def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> Made:
     what = f"from {one.place.path} to {other.place.path}"
     terms = tuple(Term.from_others(number, frozenset({unit}), fact.source, what) for fact in (one, other))
     terms[0].row, terms[1].row = one.place.row, other.place.row
-    return _Made(number, frozenset({unit}), what, terms)
+    return Made(number, frozenset({unit}), what, terms)
 
 
-def _fits(bound: Bound, made: _Made) -> bool:
+def _fits(bound: Bound, made: Made) -> bool:
     """Whether nothing that it is made from is of something else than what is named; of a total, not all of it."""
     fits = [bound.fit_beside(term.row) for term in made.terms]
     return not fits or (max(fits) if made.what.startswith("the ") else min(fits)) >= 0
@@ -376,7 +338,7 @@ def _are_parts(one: Term, other: Term) -> bool:
     return one.row is other.row and one.row is not NOWHERE and one.units == other.units
 
 
-def _quotients(over: Term, under: Term, hundred: Decimal, *, compared: bool) -> Iterator[_Made]:
+def _quotients(over: Term, under: Term, hundred: Decimal, *, compared: bool) -> Iterator[Made]:
     try:
         quotient = over.number / under.number
     except (DivisionByZero, InvalidOperation):
@@ -384,9 +346,9 @@ def _quotients(over: Term, under: Term, hundred: Decimal, *, compared: bool) -> 
     what = f"{over.path} / {under.path}"
     if over.path.startswith("the sum") and not under.path.startswith("the sum"):
         return  # a whole is said as a multiple of none of its parts
-    yield _Made(quotient * hundred, frozenset(), what, (over, under))
+    yield Made(quotient * hundred, frozenset(), what, (over, under))
     if compared:
-        yield _Made((quotient - 1) * hundred, frozenset(), f"{what} - 1", (over, under))
+        yield Made((quotient - 1) * hundred, frozenset(), f"{what} - 1", (over, under))
 
 
 def _is_count(term: Term) -> bool:

@@ -139,9 +139,7 @@ def _is_named(mentions: Sequence[Mention]) -> bool:
     return any(not mention.soft for mention in mentions)
 
 
-def _said_before(
-    mentions: Sequence[Mention], starts: Sequence[int], sentences: Sentences, place: int
-) -> list[Mention]:
+def _said_before(mentions: Sequence[Mention], starts: Sequence[int], sentences: Sentences, place: int) -> list[Mention]:
     """What the sentence has named before a part of it that names nothing: that part goes on about it."""
     first = sentences.all[sentences.at(place)].start
     for number in range(bisect_left(starts, place) - 1, -1, -1):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
-from interlock.answers.grounding.binding import Binder, Bound, NearWord, Order
+from interlock.answers.grounding.binding import Binder, Bound, Order
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.derivations import Derivations
 from interlock.answers.grounding.evidence import Evidence, Fact
 from interlock.answers.grounding.expressions import derive
+from interlock.answers.grounding.field_fit import FieldFit
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.index import FactIndex
 from interlock.answers.grounding.meaning import ToolMeaning
@@ -25,17 +26,10 @@ from interlock.answers.grounding.support import Support
 from interlock.answers.grounding.unknown_names import find_unknown_names
 from interlock.answers.grounding.verbatim import Codes
 from interlock.answers.grounding.vocabulary import Vocabulary
-from interlock.answers.grounding.words import Meanings, stem
 
-_WEAK = 0.2
-"""Less than this is no sign that a field is spoken of: a word far away, behind several breaks."""
-_AS_NEAR = 0.7
-_BESIDE_IT = 0.3
-"""So near stands a word that says which field a figure is: two words away, with no break between."""
-_FIGURES_AROUND = 6
-_MOST_TEXT = 20_000
+_OVERLAPPING = 4
+"""So many names may begin before a place and reach over it."""
 _MOST_DATED = 2_000
-_MOST_COMPARED = 2_000
 _BESIDE = 12
 """A date so near to a day of the week is that day's."""
 OF_ANOTHER = "it is of something else"
@@ -43,9 +37,6 @@ _ORDERS: tuple[Order, ...] = ("thing first", "figure first")
 _MOST_ROUNDS = 3
 _MOST_DERIVED = 60
 """For so many figures of an answer a calculation is looked for; with more that need one it is held."""
-_TELLING_DIGITS = 3
-"""A figure of so many digits is not in a result by chance."""
-_OF_A_FIELD = ("number", "date", "time", "ordinal")
 _OF_A_THING = ("number", "date", "time", "ordinal", "ratio")
 _RANKS = ("exact", "rounded", "counted", "derived", "echo")
 
@@ -63,20 +54,6 @@ _PAST_AFTER = re.compile(
 )
 
 
-_PER = re.compile(r"\s?(?:an?|per|each|every|/)\s?(?P<period>hour|night|day|week|month|quarter|year|annum)\b", re.I)
-_PERIODS = {
-    stem(period): frozenset(map(stem, words))
-    for period, words in {
-        "hour": ("hour", "hourly"),
-        "night": ("night", "nightly"),
-        "day": ("day", "daily"),
-        "week": ("week", "weekly"),
-        "month": ("month", "monthly"),
-        "year": ("year", "yearly", "annual", "annually"),
-    }.items()
-}
-_BEFORE_TERM = re.compile(r"[+×*÷/=]\s?[$€£(]?$|\s[-−–]\s$")
-_BEHIND_TERM = re.compile(r"\s?[+×*÷=]|\s[-−–x/]\s")
 _SOME_OF = re.compile(r"\b(?:the|other|first|last|those|these|all|both|remaining|next|latest|of|between)\s+$", re.I)
 
 
@@ -106,21 +83,12 @@ class Tracer:
         counts = [fact.number for fact in evidence.facts if fact.counted and fact.number is not None]
         things = {name for mention in self._mentions for name in mention.names.items()}
         self._most = max([*counts, Decimal(len({fact.source for fact in evidence.facts})), Decimal(len(things))])
-        self._asked_words = words.words.in_name(
-            " ".join(fact.text for fact in evidence.facts if fact.echo and fact.text)
-        )
-        money = (fact.units | fact.money for fact in evidence.facts if not fact.echo)
-        self._currencies = frozenset[str]().union(*money) & words.units.currencies
-        self._source_words: dict[str, Meanings] = {}
+        self._fields = FieldFit(self._sentences, said, evidence.facts, words, self._cues, self._matcher)
         self._dated = [fact for fact in evidence.facts if all(fact.date)][:_MOST_DATED]
-        self._old = [fact for fact in evidence.facts if fact.stale and fact.number is not None]
-        self._rows: dict[tuple[str, int], list[Fact]] = defaultdict(list)
-        self._texts: dict[int, set[str]] = defaultdict(set)
-        for fact in evidence.facts:
-            if fact.text:
-                self._texts[id(fact.place.row)].add(fact.text)
-            if fact.number is not None or fact.minutes is not None or any(fact.date):
-                self._rows[(fact.source, id(fact.place.row))].append(fact)
+        old = (fact.own for fact in evidence.facts if fact.stale and fact.number is not None)
+        self._old = frozenset[str]().union(*old)
+        """What the fields are called of which the results hold an older value."""
+        self._days_in_texts: dict[str, Fact | None] = {}
 
     def run(self) -> list[Support]:
         """Each claim with what stands behind it."""
@@ -202,12 +170,12 @@ class Tracer:
             return Support(claim.text, claim.kind, claim.start, claim.end, code.source, code.place.path, "exact")
         bound = self._binder.bind(number, order)
         known = [(fact, how) for fact, how in self._candidates(claim) if self._may_be_used(fact, claim, bound)]
-        free = claim.kind not in _OF_A_THING or self._is_computed(claim)
+        free = claim.kind not in _OF_A_THING or self._fields.is_computed(claim)
         fitting = [(fact, how, 1 if free or fact.counted else bound.fit(fact.place.row)) for fact, how in known]
         kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
         if known and not kept:
             return Support(claim.text, claim.kind, claim.start, claim.end, why=OF_ANOTHER)
-        spoken = [(fact, how) for fact, how, _fit in kept if self._is_spoken_of(fact, claim, bound)]
+        spoken = [(fact, how) for fact, how, _fit in kept if self._fields.may_be(fact, claim, bound)]
         if kept and not spoken:
             return Support(claim.text, claim.kind, claim.start, claim.end, why="it is another field")
         return self._best(claim, bound, spoken)
@@ -225,17 +193,11 @@ class Tracer:
 
     def _is_named(self, claim: Claim) -> bool:
         """Whether a claim is part of a name that the results have: the 3526 of Bobby Lake 3526."""
+        at = bisect_right(self._starts, claim.start)
         return any(
-            mention.start <= claim.start
-            and claim.end <= mention.end
-            and (mention.end - mention.start) > len(claim.text)
-            for mention in self._mentions
+            claim.end <= mention.end and (mention.end - mention.start) > len(claim.text)
+            for mention in self._mentions[max(0, at - _OVERLAPPING) : at]
         )
-
-    def _is_computed(self, claim: Claim) -> bool:
-        """Whether a figure stands in a sum that is written out: what it is of was said before."""
-        around = self._text[max(0, claim.start - 3) : claim.start], self._text[claim.end : claim.end + 3]
-        return _BEFORE_TERM.search(around[0]) is not None or _BEHIND_TERM.match(around[1]) is not None
 
     def _is_some_of_them(self, claim: Claim) -> bool:
         """The other two, the first three, all four: no more than there are."""
@@ -268,11 +230,16 @@ class Tracer:
             and sentence.start <= one.start < sentence.end
             and -_BESIDE < one.start - claim.end < _BESIDE
         ]
-        for fact in self._facts:
-            if claim.text.lower() in fact.text.lower():
-                return [fact]
+        written = self._day_in_text(claim.text.lower())
+        if written is not None:
+            return [written]
         fits = [fact for fact in self._dated if _weekday(*fact.date) == claim.weekday]
         return [fact for fact in fits if not said or any(is_within(one, fact.date) for one in said)]
+
+    def _day_in_text(self, day: str) -> Fact | None:
+        if day not in self._days_in_texts:
+            self._days_in_texts[day] = next((fact for fact in self._facts if day in fact.text.lower()), None)
+        return self._days_in_texts[day]
 
     def _may_be_used(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
         """Whether a fact can stand behind what is said as true now."""
@@ -282,7 +249,7 @@ class Tracer:
                 return False  # words of a model
             spoken = bool(fact.words & bound.spoken)
             return spoken if claim.number is not None else self._cues.has("scope", claim) or spoken
-        if fact.stale != self._is_past(claim) and (fact.stale or self._has_old(fact)):
+        if fact.stale != self._is_past(claim) and (fact.stale or fact.own & self._old):
             return False
         return fact.trusted or fact.echo or self._cues.has("attribution", claim)
 
@@ -290,152 +257,6 @@ class Tracer:
         """Whether the words beside a claim say that it was so: from $800, was 12, 7 before."""
         before, after = self._text[max(0, claim.start - 34) : claim.start], self._text[claim.end : claim.end + 26]
         return _PAST_BEFORE.search(before) is not None or _PAST_AFTER.match(after) is not None
-
-    def _has_old(self, fact: Fact) -> bool:
-        """Whether the results hold an older value of the same field."""
-        return any(other.stale and other.own & fact.own for other in self._old)
-
-    def _is_spoken_of(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
-        """Whether the words around a claim let it be this field."""
-        if fact.place.name == "$" or claim.kind not in _OF_A_FIELD or self._is_computed(claim) or _is_year(claim):
-            return True
-        if self._is_per_another(fact, claim) or self._is_in_another_currency(fact, claim):
-            return False
-        mine = bound.speaks_of(fact)
-        if fact.counted:
-            return self._counts(fact, claim, bound)
-        if fact.asked:
-            return True
-        if fact.echo:
-            return not self._contradicts(claim, bound)
-        others = [
-            other
-            for other in self._rows.get((fact.source, id(fact.place.row)), ())
-            if other.place.name != fact.place.name and not other.label and _same_kind(claim, fact, other)
-        ]
-        if others and fact.own and not self._is_as_written(fact, claim):
-            own = fact.own | fact.described
-            beside = max((word.near for word in bound.naming(own | fact.around)), default=0.0)
-            if any(
-                word.near >= _BESIDE_IT and beside < word.near * _AS_NEAR and not self._is_taken(word, other, claim)
-                for other in others
-                for word in bound.naming(other.own, own)
-            ):
-                return False
-        if mine > _WEAK or claim.kind != "number" or claim.units & fact.units or fact.prose:
-            return True
-        known = fact.words | self._asked_words | self._words_of(fact.source)
-        return bool(claim.units) or _is_telling(claim) or not bound.noun or bool(bound.noun & known)
-
-    def _is_taken(self, word: NearWord, fact: Fact, claim: Claim) -> bool:
-        """Whether a word that names a field stands nearer to a figure that is the field's own: 65 points from 38."""
-        here = self._sentences.at(claim.start)
-        if self._sentences.at(word.place) != here:
-            return False  # the head of its column
-        apart = _distance(claim, word.place)
-        for other in self._figures_near(claim):
-            if other is claim or self._sentences.at(other.start) != here or _distance(other, word.place) >= apart:
-                continue
-            if other.number is None:
-                if any(fact.date) and is_within(other.date, fact.date):
-                    return True
-            elif fact.number is not None and self._matcher.how(other, fact) is not None:
-                return True
-        return False
-
-    def _figures_near(self, claim: Claim) -> Sequence[Claim]:
-        at = bisect_left(self._said, claim.start, key=lambda one: one.start)
-        return self._said[max(0, at - _FIGURES_AROUND) : at + _FIGURES_AROUND]
-
-    def _words_of(self, source: str) -> Meanings:
-        """What the texts of a source speak of."""
-        found = self._source_words.get(source)
-        if found is None:
-            texts = " ".join(fact.text for fact in self._facts if fact.source == source and fact.text)[:_MOST_TEXT]
-            found = self._source_words[source] = self._words.words.in_name(texts)
-        return found
-
-    def _is_per_another(self, fact: Fact, claim: Claim) -> bool:
-        """Whether a figure is said to be of another length of time than its field: 2.4 % a month of a yearly rate."""
-        match = _PER.match(self._text, claim.end)
-        if match is None or claim.number is None:
-            return False
-        known = {period for period, words in _PERIODS.items() if words & (fact.own | fact.described)}
-        return bool(known) and stem(match["period"]) not in known
-
-    def _is_in_another_currency(self, fact: Fact, claim: Claim) -> bool:
-        """Whether a sum is said in a currency that the results do not know, where they name theirs."""
-        said = claim.units & self._words.units.currencies
-        return bool(
-            said and self._currencies and not fact.echo and not said & (self._currencies | fact.units | fact.money)
-        )
-
-    def _is_as_written(self, fact: Fact, claim: Claim) -> bool:
-        """Whether a long figure stands in the row letter by letter: the 0932 of a card."""
-        return fact.prose or (_is_telling(claim) and claim.text in self._texts[id(fact.place.row)])
-
-    def _counts(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
-        """Whether a number of rows is what is counted: by what they are called, or by what they have in common."""
-        if claim.units:
-            return False
-        value = fact.place.path.rpartition("[")[2].partition("=")
-        shared = self._words.words.in_name(f"{value[0]} {value[2].partition(']')[0]}") if value[1] else frozenset()
-        if shared:
-            sentence = self._cues.words(claim)
-            return bool(shared & sentence)
-        known = fact.words | self._asked_words
-        return (
-            not bound.noun
-            or bool(bound.noun & known)
-            or bool(bound.spoken & fact.own)
-            or self._cues.has("generic", claim)
-        )
-
-    def _contradicts(self, claim: Claim, bound: Bound) -> bool:
-        """Whether the words around a figure of the user speak of a field of the results, which has another value."""
-        if claim.number is None or self._cues.has("user", claim):
-            return False
-        for facts in list(self._rows.values())[:_MOST_COMPARED]:
-            for fact in facts:
-                if fact.echo or fact.number is None or fact.label or fact.counted:
-                    continue
-                if (
-                    bound.affinity(fact.own) > 0.5
-                    and bound.fit(fact.place.row) >= 0
-                    and (claim.units & fact.units or not claim.units)
-                ):
-                    return True
-        return False
-
-
-def _distance(claim: Claim, place: int) -> int:
-    return place - claim.end if place >= claim.end else claim.start - place
-
-
-def _same_kind(claim: Claim, one: Fact, other: Fact) -> bool:
-    """Whether the claim could as well be of the other field: a figure of the same unit, a date, a time."""
-    if one.number is None:
-        return (one.minutes is None) == (other.minutes is None) and any(one.date) == any(other.date)
-    if other.number is None or other.counted:
-        return False
-    units = other.units | other.money
-    if claim.units & (one.units | one.money):
-        return bool(units & claim.units)
-    return not units or (not claim.units and bool(one.units))
-
-
-def _is_year(claim: Claim) -> bool:
-    return claim.number is not None and not claim.units and claim.step == 1 and 1900 <= claim.number <= 2100
-
-
-def _is_telling(claim: Claim) -> bool:
-    """Whether a figure has so many digits that it is in a result for what it says."""
-    if claim.number is None:
-        return True
-    digits = (
-        str(abs(claim.digits if claim.digits is not None else claim.number).normalize()).replace(".", "").strip("0")
-    )
-    return len(digits) >= _TELLING_DIGITS or claim.step < 1
 
 
 def _weekday(year: int | None, month: int | None, day: int | None) -> int:

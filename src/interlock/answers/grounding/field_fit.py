@@ -1,0 +1,218 @@
+"""Whether the words around a claim let it be a certain field: its name, its unit, what is counted."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+
+from interlock.answers.grounding.binding import Bound, NearWord
+from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.cues import Cues
+from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.figures import FigureMatcher
+from interlock.answers.grounding.mentions import is_within
+from interlock.answers.grounding.sentences import Sentences
+from interlock.answers.grounding.vocabulary import Vocabulary
+from interlock.answers.grounding.words import Meanings, stem
+
+_WEAK = 0.2
+"""Less than this is no sign that a field is spoken of: a word far away, behind several breaks."""
+_AS_NEAR = 0.7
+_BESIDE_IT = 0.3
+"""So near stands a word that says which field a figure is: two words away, with no break between."""
+_FIGURES_AROUND = 6
+_MOST_TEXT = 20_000
+_MOST_COMPARED = 2_000
+_TELLING_DIGITS = 3
+"""A figure of so many digits is not in a result by chance."""
+_OF_A_FIELD = ("number", "date", "time", "ordinal")
+_PER = re.compile(r"\s?(?:an?|per|each|every|/)\s?(?P<period>hour|night|day|week|month|quarter|year|annum)\b", re.I)
+_PERIODS = {
+    stem(period): frozenset(map(stem, words))
+    for period, words in {
+        "hour": ("hour", "hourly"),
+        "night": ("night", "nightly"),
+        "day": ("day", "daily"),
+        "week": ("week", "weekly"),
+        "month": ("month", "monthly"),
+        "year": ("year", "yearly", "annual", "annually"),
+    }.items()
+}
+_BEFORE_TERM = re.compile(r"[+×*÷/=]\s?[$€£(]?$|\s[-−–]\s$")
+_BEHIND_TERM = re.compile(r"\s?[+×*÷=]|\s[-−–x/]\s")
+
+
+class FieldFit:
+    """Whether a claim of an answer can be a field of the results."""
+
+    def __init__(
+        self,
+        sentences: Sentences,
+        said: Sequence[Claim],
+        facts: Sequence[Fact],
+        words: Vocabulary,
+        cues: Cues,
+        matcher: FigureMatcher,
+    ) -> None:
+        self._sentences, self._text, self._said = sentences, sentences.text, said
+        self._facts, self._words, self._cues, self._matcher = facts, words, cues, matcher
+        self._asked_words = words.words.in_name(" ".join(fact.text for fact in facts if fact.echo and fact.text))
+        money = (fact.units | fact.money for fact in facts if not fact.echo)
+        self._currencies = frozenset[str]().union(*money) & words.units.currencies
+        self._source_words: dict[str, Meanings] = {}
+        self._rows: dict[tuple[str, int], list[Fact]] = defaultdict(list)
+        self._texts: dict[int, set[str]] = defaultdict(set)
+        for fact in facts:
+            if fact.text:
+                self._texts[id(fact.place.row)].add(fact.text)
+            if fact.number is not None or fact.minutes is not None or any(fact.date):
+                self._rows[(fact.source, id(fact.place.row))].append(fact)
+
+    def is_computed(self, claim: Claim) -> bool:
+        """Whether a figure stands in a sum that is written out: what it is of was said before."""
+        around = self._text[max(0, claim.start - 3) : claim.start], self._text[claim.end : claim.end + 3]
+        return _BEFORE_TERM.search(around[0]) is not None or _BEHIND_TERM.match(around[1]) is not None
+
+    def may_be(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
+        """Whether the words around a claim let it be this field."""
+        if fact.place.name == "$" or claim.kind not in _OF_A_FIELD or self.is_computed(claim) or _is_year(claim):
+            return True
+        if self._is_per_another(fact, claim) or self._is_in_another_currency(fact, claim):
+            return False
+        mine = bound.speaks_of(fact)
+        if fact.counted:
+            return self._counts(fact, claim, bound)
+        if fact.asked:
+            return True
+        if fact.echo:
+            return not self._contradicts(claim, bound)
+        others = [
+            other
+            for other in self._rows.get((fact.source, id(fact.place.row)), ())
+            if other.place.name != fact.place.name and not other.label and _same_kind(claim, fact, other)
+        ]
+        if others and fact.own and not self._is_as_written(fact, claim):
+            own = fact.own | fact.described
+            beside = max((word.near for word in bound.naming(own | fact.around)), default=0.0)
+            if any(
+                word.near >= _BESIDE_IT and beside < word.near * _AS_NEAR and not self._is_taken(word, other, claim)
+                for other in others
+                for word in bound.naming(other.own, own)
+            ):
+                return False
+        if mine > _WEAK or claim.kind != "number" or claim.units & fact.units or fact.prose:
+            return True
+        known = fact.words | self._asked_words | self._words_of(fact.source)
+        return bool(claim.units) or _is_telling(claim) or not bound.noun or bool(bound.noun & known)
+
+    def _is_taken(self, word: NearWord, fact: Fact, claim: Claim) -> bool:
+        """Whether a word that names a field stands nearer to a figure that is the field's own: 65 points from 38."""
+        here = self._sentences.at(claim.start)
+        if self._sentences.at(word.place) != here:
+            return False  # the head of its column
+        apart = _distance(claim, word.place)
+        for other in self._figures_near(claim):
+            if other is claim or self._sentences.at(other.start) != here or _distance(other, word.place) >= apart:
+                continue
+            if other.number is None:
+                if any(fact.date) and is_within(other.date, fact.date):
+                    return True
+            elif fact.number is not None and self._matcher.how(other, fact) is not None:
+                return True
+        return False
+
+    def _figures_near(self, claim: Claim) -> Sequence[Claim]:
+        at = bisect_left(self._said, claim.start, key=lambda one: one.start)
+        return self._said[max(0, at - _FIGURES_AROUND) : at + _FIGURES_AROUND]
+
+    def _words_of(self, source: str) -> Meanings:
+        """What the texts of a source speak of."""
+        found = self._source_words.get(source)
+        if found is None:
+            texts = " ".join(fact.text for fact in self._facts if fact.source == source and fact.text)[:_MOST_TEXT]
+            found = self._source_words[source] = self._words.words.in_name(texts)
+        return found
+
+    def _is_per_another(self, fact: Fact, claim: Claim) -> bool:
+        """Whether a figure is said to be of another length of time than its field: 2.4 % a month of a yearly rate."""
+        match = _PER.match(self._text, claim.end)
+        if match is None or claim.number is None:
+            return False
+        known = {period for period, words in _PERIODS.items() if words & (fact.own | fact.described)}
+        return bool(known) and stem(match["period"]) not in known
+
+    def _is_in_another_currency(self, fact: Fact, claim: Claim) -> bool:
+        """Whether a sum is said in a currency that the results do not know, where they name theirs."""
+        said = claim.units & self._words.units.currencies
+        return bool(
+            said and self._currencies and not fact.echo and not said & (self._currencies | fact.units | fact.money)
+        )
+
+    def _is_as_written(self, fact: Fact, claim: Claim) -> bool:
+        """Whether a long figure stands in the row letter by letter: the 0932 of a card."""
+        return fact.prose or (_is_telling(claim) and claim.text in self._texts[id(fact.place.row)])
+
+    def _counts(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
+        """Whether a number of rows is what is counted: by what they are called, or by what they have in common."""
+        if claim.units:
+            return False
+        value = fact.place.path.rpartition("[")[2].partition("=")
+        shared = self._words.words.in_name(f"{value[0]} {value[2].partition(']')[0]}") if value[1] else frozenset()
+        if shared:
+            sentence = self._cues.words(claim)
+            return bool(shared & sentence)
+        known = fact.words | self._asked_words
+        return (
+            not bound.noun
+            or bool(bound.noun & known)
+            or bool(bound.spoken & fact.own)
+            or self._cues.has("generic", claim)
+        )
+
+    def _contradicts(self, claim: Claim, bound: Bound) -> bool:
+        """Whether the words around a figure of the user speak of a field of the results, which has another value."""
+        if claim.number is None or self._cues.has("user", claim):
+            return False
+        for facts in list(self._rows.values())[:_MOST_COMPARED]:
+            for fact in facts:
+                if fact.echo or fact.number is None or fact.label or fact.counted:
+                    continue
+                if (
+                    bound.affinity(fact.own) > 0.5
+                    and bound.fit(fact.place.row) >= 0
+                    and (claim.units & fact.units or not claim.units)
+                ):
+                    return True
+        return False
+
+
+def _distance(claim: Claim, place: int) -> int:
+    return place - claim.end if place >= claim.end else claim.start - place
+
+
+def _same_kind(claim: Claim, one: Fact, other: Fact) -> bool:
+    """Whether the claim could as well be of the other field: a figure of the same unit, a date, a time."""
+    if one.number is None:
+        return (one.minutes is None) == (other.minutes is None) and any(one.date) == any(other.date)
+    if other.number is None or other.counted:
+        return False
+    units = other.units | other.money
+    if claim.units & (one.units | one.money):
+        return bool(units & claim.units)
+    return not units or (not claim.units and bool(one.units))
+
+
+def _is_year(claim: Claim) -> bool:
+    return claim.number is not None and not claim.units and claim.step == 1 and 1900 <= claim.number <= 2100
+
+
+def _is_telling(claim: Claim) -> bool:
+    """Whether a figure has so many digits that it is in a result for what it says."""
+    if claim.number is None:
+        return True
+    digits = (
+        str(abs(claim.digits if claim.digits is not None else claim.number).normalize()).replace(".", "").strip("0")
+    )
+    return len(digits) >= _TELLING_DIGITS or claim.step < 1

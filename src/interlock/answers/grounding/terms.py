@@ -1,0 +1,50 @@
+"""Figures that others are made from, and those that are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from interlock.answers.grounding.claims import Units
+from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.rows import NOWHERE, Row
+from interlock.answers.grounding.words import Meanings
+
+
+class Term:
+    """A figure that others may be made from: a value of a result, or one that was made from such."""
+
+    __slots__ = ("column", "number", "own", "path", "row", "source", "units")
+
+    def __init__(self, fact: Fact) -> None:
+        assert fact.number is not None
+        self.number, self.units = fact.number, fact.units | fact.money
+        self.source, self.path, self.column = fact.source, fact.place.path, fact.place.column
+        self.row: Row = fact.place.row
+        self.own: Meanings = fact.own
+
+    @classmethod
+    def from_others(cls, number: Decimal, units: Units, source: str, what: str) -> Term:
+        """One that was made from others."""
+        term = cls.__new__(cls)
+        term.number, term.units, term.source, term.path, term.column = number, units, source, what, what
+        term.row, term.own = NOWHERE, frozenset()
+        return term
+
+    @classmethod
+    def total(cls, some: Sequence[Term], what: str) -> Term:
+        """The sum of a column, or of a part of it."""
+        term = cls.from_others(
+            sum((one.number for one in some), Decimal(0)), some[0].units, some[0].source, f"the sum of {what}"
+        )
+        term.own, term.column = some[0].own, some[0].column
+        return term
+
+
+class Made:
+    """A figure that was put together, and from what."""
+
+    __slots__ = ("number", "terms", "units", "what")
+
+    def __init__(self, number: Decimal, units: Units, what: str, terms: Sequence[Term]) -> None:
+        self.number, self.units, self.what, self.terms = number, units, what, terms
