@@ -180,6 +180,32 @@ async def test_where_an_id_and_words_were_each_used_before_the_newer_record_deci
     assert ran == ["a", "b", "b"]  # the last one is another actor's
 
 
+async def test_a_read_is_made_again_after_a_change_in_its_turn(store_url: str) -> None:
+    """Read 10, set 7, read again: 7. Only a change ends it, and one that was answered from its record is none."""
+    shelf, ran = Shelf(a="10"), list[str]()
+
+    @tool(effect="read")
+    async def look(name: str) -> str:
+        ran.append(name)
+        return shelf.items[name]
+
+    @tool(effect="write", resource=shelf, key="{name}")
+    async def put(name: str, value: str) -> bool:
+        shelf.items[name] = value
+        return True
+
+    async with running(look, put, store=store_url, policy=MEASURED) as runtime:
+
+        async def read() -> object:
+            return (await runtime.call("look", {"name": "a"}, actor="a", turn="t")).value
+
+        assert [await read(), await read(), ran] == ["10", "10", ["a"]]
+        assert (await runtime.call("put", {"name": "a", "value": "7"}, actor="a", turn="t")).ok
+        assert [await read(), await read(), ran] == ["7", "7", ["a", "a"]]
+        assert (await runtime.call("put", {"name": "a", "value": "7"}, actor="a", turn="t")).ok
+        assert [await read(), ran] == ["7", ["a", "a"]]
+
+
 async def test_two_runtimes_on_one_store_see_each_others_calls(durable_url: str) -> None:
     ran: list[str] = []
     policy = ALLOW + ENOUGH.replace("1000", "40")

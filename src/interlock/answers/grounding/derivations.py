@@ -19,7 +19,7 @@ from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.rows import NOWHERE
-from interlock.answers.grounding.terms import Made, Term
+from interlock.answers.grounding.terms import Calculation, Term
 from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.answers.grounding.words import Meanings
 
@@ -90,7 +90,7 @@ class Derivations:
                 return source, made.what
         return None
 
-    def _ways(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[Made]:
+    def _ways(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[Calculation]:
         times = claim.kind == "number" and _TIMES.match(self._text, claim.end) is not None
         if "percent" in claim.units or claim.kind == "ratio" or times:
             yield from self._shares(claim, said)
@@ -111,7 +111,7 @@ class Derivations:
             yield from self._find_counts(claim, bound, said)
         yield from self._threshold(claim, said)
 
-    def _agrees(self, claim: Claim, made: Made) -> bool:
+    def _agrees(self, claim: Claim, made: Calculation) -> bool:
         assert claim.number is not None
         wanted = [made.number]
         if claim.units and made.units and not claim.units & made.units:
@@ -150,17 +150,17 @@ class Derivations:
             if len(some) < len(terms):
                 yield f"{terms[0].column} where {name} is {value}", some, self._words.words.in_name(value)
 
-    def _sums(self, claim: Claim) -> Iterator[Made]:
+    def _sums(self, claim: Claim) -> Iterator[Calculation]:
         cued = self._cues.has("sum", claim) or _digits(claim) >= _TELLING
         for what, some, named in self._groups(claim):
             if (cued or named) and len(some) > 1:
                 total = sum((term.number for term in some), Decimal(0))
-                yield Made(total, some[0].units, f"the sum of {what}", some)
+                yield Calculation(total, some[0].units, f"the sum of {what}", some)
 
-    def _averages(self, claim: Claim) -> Iterator[Made]:
+    def _averages(self, claim: Claim) -> Iterator[Calculation]:
         for what, some, _named in self._groups(claim):
             total = sum((term.number for term in some), Decimal(0))
-            yield Made(total / len(some), some[0].units, f"the mean of {what}", some)
+            yield Calculation(total / len(some), some[0].units, f"the mean of {what}", some)
 
     def _pairs(self, claim: Claim, said: Sequence[Claim]) -> Iterator[tuple[Term, Term]]:
         """Values of one unit, in pairs."""
@@ -174,34 +174,34 @@ class Derivations:
             or dimensions & self._words.measures.dimensions(term.units)
         ]
         some = [term for term in some if term.number][-_MOST_PAIRED:]
-        sentence, stated = self._cues.words(claim), self._stated(claim, said)
+        sentence, stated = self._cues.words(claim), self._figures_beside(claim, said)
         spoken = {id(term) for term in some if term.own & sentence or term.number in stated or term.row is NOWHERE}
         for one, other in combinations(some, 2):
             if _comparable(one, other, (id(one) in spoken) + (id(other) in spoken)):
                 yield one, other
 
-    def _differences(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Made]:
+    def _differences(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Calculation]:
         for one, other in self._pairs(claim, said):
             number = one.number - other.number
-            yield Made(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))
+            yield Calculation(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))
 
-    def _pair_sums(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Made]:
+    def _pair_sums(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Calculation]:
         for one, other in self._pairs(claim, said):
             number = one.number + other.number
-            yield Made(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
+            yield Calculation(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
 
-    def _products(self, claim: Claim) -> Iterator[Made]:
+    def _products(self, claim: Claim) -> Iterator[Calculation]:
         factors = [term for term in [*self._terms, *self._counts, *self._wanted] if _is_count(term)][:_MOST_COUNTED]
         prices = [term for term in self._terms if claim.units & term.units][:_MOST_COUNTED]
         for price in prices:
             for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")):
-                yield Made(price.number * times, price.units, f"{price.path} * {what}", (price,))
+                yield Calculation(price.number * times, price.units, f"{price.path} * {what}", (price,))
             for factor in factors:
                 if factor is not price:
                     number = price.number * factor.number
-                    yield Made(number, price.units, f"{factor.path} * {price.path}", (factor, price))
+                    yield Calculation(number, price.units, f"{factor.path} * {price.path}", (factor, price))
 
-    def _shares(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Made]:
+    def _shares(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Calculation]:
         hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
         terms = self._terms[-_MOST_PAIRED:]
         totals = [
@@ -210,7 +210,7 @@ class Derivations:
             if len(some) > 1 and (named or some is self._columns.get(what))
         ]
         sentence = self._cues.words(claim)
-        stated, compared = self._stated(claim, said), self._cues.has("compared", claim)
+        stated, compared = self._figures_beside(claim, said), self._cues.has("compared", claim)
         whole = self._cues.has("sum", claim) or _OF.match(self._text, claim.end) is not None
         counts = [term for term in self._counts if term.column in self._columns or self._is_shared_in(term, sentence)]
         for pool in ([*terms, *totals[:20], *self._wanted[:10]], counts):
@@ -221,14 +221,14 @@ class Derivations:
                         if whole or not under.path.startswith("the sum"):
                             yield from _quotients(over, under, hundred, compared=compared)
         for term in terms if claim.kind == "ratio" else ():
-            yield Made(term.number / (100 if "percent" in term.units else 1), frozenset(), term.path, (term,))
+            yield Calculation(term.number / (100 if "percent" in term.units else 1), frozenset(), term.path, (term,))
 
     def _is_shared_in(self, count: Term, sentence: Meanings) -> bool:
         """Whether the sentence speaks of what the counted rows have in common; of all of them nothing need be said."""
         value = count.path.rpartition("[")[2].partition("=")
         return not value[1] or bool(self._words.words.in_name(value[2].partition("]")[0]) & sentence)
 
-    def _spans(self, claim: Claim) -> Iterator[Made]:
+    def _spans(self, claim: Claim) -> Iterator[Calculation]:
         unit = next(iter(claim.units & _TIME_UNITS))
         if unit in ("minute", "hour"):
             for one, other in combinations(self._times[:_MOST_PAIRED], 2):
@@ -248,7 +248,7 @@ class Derivations:
                 months = abs((first.year - second.year) * 12 + first.month - second.month)
                 yield _span(Decimal(months), "month", one, other)
 
-    def _find_counts(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[Made]:
+    def _find_counts(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[Calculation]:
         """How many there are: things that the answer names, rows with a value that the sentence speaks of."""
         kinds: dict[str, set[frozenset[str]]] = defaultdict(set)
         for mention in self._mentions:
@@ -257,11 +257,11 @@ class Derivations:
                     kinds[kind].add(names)
         for kind, things in kinds.items():
             if len(things) > 1:
-                yield Made(Decimal(len(things)), frozenset(), f"the {kind} that are named", ())
+                yield Calculation(Decimal(len(things)), frozenset(), f"the {kind} that are named", ())
         for what, some, named in self._groups(claim):
             if named:
                 rows = {id(term.row) for term in some}
-                yield Made(Decimal(len(rows)), frozenset(), f"rows of {what}", some)
+                yield Calculation(Decimal(len(rows)), frozenset(), f"rows of {what}", some)
 
     def _beside(self, claim: Claim, said: Sequence[Claim]) -> list[Claim]:
         """The claims of the same sentence."""
@@ -270,11 +270,11 @@ class Derivations:
                 self._by_sentence[self._cues.number(one)].append(one)
         return self._by_sentence[self._cues.number(claim)]
 
-    def _stated(self, claim: Claim, said: Sequence[Claim]) -> set[Decimal]:
+    def _figures_beside(self, claim: Claim, said: Sequence[Claim]) -> set[Decimal]:
         """The other figures of the same sentence."""
         return {one.number for one in self._beside(claim, said) if one is not claim and one.number is not None}
 
-    def _threshold(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Made]:
+    def _threshold(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Calculation]:
         """Two cost more than 20 dollars: how many are above, and the figure that they are above."""
         here = self._beside(claim, said)
         if len(here) > _MOST_BESIDE:
@@ -291,21 +291,23 @@ class Derivations:
                     continue
                 above = [term for term in terms if (term.number > limit.number) == bool(match["above"])]
                 if any(count.number == len(above) for count in counts if claim in (count, limit)):
-                    yield Made(Decimal(len(above)) if claim is not limit else limit.number, claim.units, column, above)
+                    yield Calculation(
+                        Decimal(len(above)) if claim is not limit else limit.number, claim.units, column, above
+                    )
 
 
 def _digits(claim: Claim) -> int:
     return len(str(abs(claim.number or Decimal(0)).normalize()).replace(".", "").strip("0").partition("E")[0])
 
 
-def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> Made:
+def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> Calculation:
     what = f"from {one.place.path} to {other.place.path}"
     terms = tuple(Term.from_others(number, frozenset({unit}), fact.source, what) for fact in (one, other))
     terms[0].row, terms[1].row = one.place.row, other.place.row
-    return Made(number, frozenset({unit}), what, terms)
+    return Calculation(number, frozenset({unit}), what, terms)
 
 
-def _fits(bound: Bound, made: Made) -> bool:
+def _fits(bound: Bound, made: Calculation) -> bool:
     """Whether nothing that it is made from is of something else than what is named; of a total, not all of it."""
     fits = [bound.fit_beside(term.row) for term in made.terms]
     return not fits or (max(fits) if made.what.startswith("the ") else min(fits)) >= 0
@@ -338,7 +340,7 @@ def _are_parts(one: Term, other: Term) -> bool:
     return one.row is other.row and one.row is not NOWHERE and one.units == other.units
 
 
-def _quotients(over: Term, under: Term, hundred: Decimal, *, compared: bool) -> Iterator[Made]:
+def _quotients(over: Term, under: Term, hundred: Decimal, *, compared: bool) -> Iterator[Calculation]:
     try:
         quotient = over.number / under.number
     except (DivisionByZero, InvalidOperation):
@@ -346,9 +348,9 @@ def _quotients(over: Term, under: Term, hundred: Decimal, *, compared: bool) -> 
     what = f"{over.path} / {under.path}"
     if over.path.startswith("the sum") and not under.path.startswith("the sum"):
         return  # a whole is said as a multiple of none of its parts
-    yield Made(quotient * hundred, frozenset(), what, (over, under))
+    yield Calculation(quotient * hundred, frozenset(), what, (over, under))
     if compared:
-        yield Made((quotient - 1) * hundred, frozenset(), f"{what} - 1", (over, under))
+        yield Calculation((quotient - 1) * hundred, frozenset(), f"{what} - 1", (over, under))
 
 
 def _is_count(term: Term) -> bool:

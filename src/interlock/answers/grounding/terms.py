@@ -41,7 +41,7 @@ class Term:
         return term
 
 
-class Made:
+class Calculation:
     """A figure that was put together, and from what."""
 
     __slots__ = ("number", "terms", "units", "what")
