@@ -194,7 +194,8 @@ async def test_a_read_is_made_again_after_a_change_in_its_turn(store_url: str) -
         shelf.items[name] = value
         return True
 
-    async with running(look, put, store=store_url, policy=MEASURED) as runtime:
+    policy = ALLOW.replace("version = 1\n", 'version = 1\nmode = "apply"\n')
+    async with running(look, put, store=store_url, policy=policy) as runtime:
 
         async def read() -> object:
             return (await runtime.call("look", {"name": "a"}, actor="a", turn="t")).value
