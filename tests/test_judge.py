@@ -82,18 +82,18 @@ async def test_what_the_judge_finds_in_the_results_leaves_and_its_cost_is_record
 
 @pytest.mark.parametrize("said", ["no", "No.", "perhaps", "", "yes, but", "YES and no", "fails", "raises"])
 async def test_whatever_is_no_plain_yes_holds_the_answer(said: str) -> None:
-    wrong = "Waldo Lake is class 3. Bobby Lake has 41.5 downed trees per mile."
+    wrong = "Waldo Lake is class 3. Beavers count 41.5 downed trees per mile."
     model = Drafts(wrong)
-    result, events = await answer(Judge(Bobby=said), model)
+    result, events = await answer(Judge(Beavers=said), model)
     assert result.status is TurnStatus.RENDERED
-    assert "Bobby" not in result.answer
-    assert "the judge does not find in the results: Bobby Lake" in result.reason
+    assert "Beavers" not in result.answer
+    assert "the judge does not find in the results: Beavers" in result.reason
     assert [event.disputed for event in events] == [1, 1]
-    assert "A second reading finds that the results do not say 'Bobby Lake" in model.told[1]
+    assert "A second reading finds that the results do not say 'Beavers" in model.told[1]
 
 
 async def test_a_corrected_draft_is_judged_again() -> None:
-    result, events = await answer(Judge(Bobby="no"), Drafts("Bobby Lake is class 3.", ANSWER))
+    result, events = await answer(Judge(Beavers="no"), Drafts("Beavers make it class 3.", ANSWER))
     assert (result.status, result.outcome) == (TurnStatus.VERIFIED, TurnOutcome.RETRY_SUCCEEDED)
     assert [event.disputed for event in events] == [1, 0]
 
@@ -123,12 +123,12 @@ async def test_an_answer_of_very_many_sentences_is_not_judged_and_does_not_leave
     assert (result.status, judge.asked) == (TurnStatus.RENDERED, [])
 
 
-JUDGE = Judge(Bobby="no")
+JUDGE = Judge(Beavers="no")
 
 
 async def test_an_agent_names_its_judge() -> None:
     agent = Agent(**{**as_kwargs(AGENT), "judge": "python:tests.test_judge:JUDGE"})
-    result, events = await answer("", Drafts("Bobby Lake is class 3."), agent=agent)
+    result, events = await answer("", Drafts("Beavers make it class 3."), agent=agent)
     assert (result.status, len(events)) == (TurnStatus.RENDERED, 2)
 
 

@@ -183,12 +183,11 @@ class Binder:
         ]
         hard = any(not mention.soft for mention in here)
         before = [] if hard else [mention for mention in self._earlier_mentions(number) if not mention.soft]
-        found, beside = [], []
-        for group in _by_topic([*here, *before]):
-            kinds = {kind for mention in group for kind in mention.names}
-            chosen = group if group[0] in before else self._choose(claim, group, order)
-            found.append({kind: names for kind in kinds if (names := _all_names(chosen, kind))})
-            beside.append({kind: names for kind in kinds if (names := _all_names(group, kind))})
+        found = [
+            _topic(group, group if group[0] in before else self._choose(claim, group, order))
+            for group in _by_topic([*here, *before])
+        ]
+        beside = [_topic(group, [*group, *all_here]) for group in _by_topic([*here, *before])]
         return tuple(found), tuple(beside)
 
     def _is_apart(self, mention: Mention, claim: Claim) -> bool:
@@ -251,6 +250,11 @@ class Binder:
         ):
             return distinct[figures.index(claim)]
         return None
+
+
+def _topic(group: Sequence[Mention], chosen: Sequence[Mention]) -> dict[str, frozenset[str]]:
+    kinds = {kind for mention in group for kind in mention.names}
+    return {kind: names for kind in kinds if (names := _all_names(chosen, kind))}
 
 
 def _fit(topics: Topics, row: Row) -> int:

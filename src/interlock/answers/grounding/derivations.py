@@ -33,7 +33,7 @@ _OF = re.compile(r"\s?(?:of|in)\b", re.I)
 _TIMES = re.compile(r"\s?(?:times|x|×)\b", re.I)
 _COMPARED = re.compile(
     r"\b(?:(?P<above>more than|over|above|at least|exceed(?:s|ing)?|longer than|higher than|greater than)"
-    r"|(?P<below>less than|under|below|at most|fewer than|up to|shorter than|lower than|within))\s+(?:the\s+)?[$€£]?$",
+    r"|(?P<below>less than|under|below|at most|fewer than|shorter than|lower than|within))\s+(?:the\s+)?[$€£]?$",
     re.I,
 )
 _MOST_COUNTED = 60

@@ -99,7 +99,7 @@ class FieldFit:
             if any(
                 word.near >= _BESIDE_IT and beside < word.near * _AS_NEAR and not self._is_taken(word, other, claim)
                 for other in others
-                for word in bound.naming(other.own, own)
+                for word in bound.naming(other.own | other.described, own)
             ):
                 return False
         if mine > _WEAK or claim.kind != "number" or claim.units & fact.units or fact.prose:
@@ -212,7 +212,5 @@ def _is_telling(claim: Claim) -> bool:
     """Whether a figure has so many digits that it is in a result for what it says."""
     if claim.number is None:
         return True
-    digits = (
-        str(abs(claim.digits if claim.digits is not None else claim.number).normalize()).replace(".", "").strip("0")
-    )
-    return len(digits) >= _TELLING_DIGITS or claim.step < 1
+    said = f"{abs(claim.digits if claim.digits is not None else claim.number):f}"
+    return len(said.replace(".", "").lstrip("0")) >= _TELLING_DIGITS or claim.step < 1

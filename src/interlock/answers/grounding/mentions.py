@@ -65,7 +65,7 @@ class Names:
     def _add_rows(self, facts: Sequence[Fact]) -> None:
         seen: set[int] = set()
         for fact in facts:
-            if fact.asked:
+            if fact.asked or not fact.trusted:
                 continue
             for row in fact.place.row.chain():
                 # What a call was made with says what its result is about, and is no name that the results have.

@@ -13,7 +13,24 @@ _KEYS = re.compile(r"^(?:id|name|title|label|code|key|slug|ref|reference|number|
 _KEY_ENDS = re.compile(r"^(?P<kind>.+?)_(?:id|name|title|label|code|no|nr|number|ref|key|sku)$")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _STATES = frozenset({"status", "state", "stage", "phase", "condition", "type", "method", "mode", "severity", "channel"})
-_NO_NAMES = frozenset({"unit", "units", "currency", "time", "note", "notes", "comment", "description"})
+_NO_NAMES = frozenset(
+    {
+        "unit",
+        "units",
+        "currency",
+        "time",
+        "note",
+        "notes",
+        "comment",
+        "description",
+        "text",
+        "message",
+        "body",
+        "content",
+        "summary",
+        "reason",
+    }
+)
 _LONGEST_NAME = 80
 _MOST_WORDS = 8
 _MOST_ROWS = 500
