@@ -19,10 +19,17 @@ import tempfile
 PYTHON = "python, nothing else"
 PYDANTIC = "import pydantic"
 INTERLOCK = "from interlock import Runtime, tool"
+OPEN = f"""{INTERLOCK}
+@tool(effect="read")
+def look(place: str) -> str:
+    return place
+Runtime.open("memory://", policy={{"version": 1}}, tools=look)
+"""
 PROGRAMS = {
     PYTHON: ("-c", "pass"),
     PYDANTIC: ("-c", PYDANTIC),
     INTERLOCK: ("-c", INTERLOCK),
+    "… one tool, and a runtime opened": ("-c", OPEN),
     "interlock --help": ("-m", "interlock", "--help"),
     "interlock --version": ("-m", "interlock", "--version"),
 }

@@ -36,13 +36,14 @@ LAYERS: tuple[frozenset[str], ...] = (
             "principals",
             "openings",
             "wrong_values",
+            "first_use",
         }
     ),
     frozenset({"tools", "policy", "budget", "resilience", "audit", "metrics", "stores", "resources"}),
     frozenset({"changes", "review"}),
     frozenset({"engine"}),
     frozenset({"operations"}),
-    frozenset({"runtime"}),
+    frozenset({"runtime", "assembly"}),
     frozenset({"models", "answers"}),
     frozenset({"cli", "testing", "adapters", "__init__", "__main__"}),
 )
@@ -81,6 +82,7 @@ SIDEWAYS = {
     ("resources", "resilience"),
     ("resources", "stores"),
     ("resources", "tools"),
+    ("runtime", "assembly"),
     ("answers", "models"),
     ("cli", "__init__"),
     ("__main__", "cli"),

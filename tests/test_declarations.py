@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -433,3 +434,19 @@ def test_what_is_heavy_is_loaded_when_it_is_used() -> None:
     heavy = {"cel_expr_python", "cryptography", "rapidfuzz", "psycopg", "jsonschema_rs", "rich", "jwt", "tomllib"}
     assert heavy & {name.partition(".")[0] for name in loaded} == set()
     assert "interlock.tools.spellings" not in loaded
+
+
+def test_the_names_are_loaded_without_what_only_a_declared_tool_or_an_open_runtime_needs() -> None:
+    loaded = set(_run("import sys; from interlock import Runtime, tool; print(*sys.modules)").stdout.split())
+    later = {"pydantic", "pydantic_core", "asyncio", "pathlib", "interlock.engine", "interlock.policy"}
+    later |= {"interlock.assembly", "interlock.operations", "interlock.stores", "interlock.tools.declarations"}
+    assert loaded & later == set()
+    assert {"interlock.runtime", "interlock.tools.contract"} <= loaded
+
+
+def test_every_name_of_a_package_is_found_on_first_use() -> None:
+    for package in ("interlock", "interlock.tools"):
+        done = _run(f"import {package} as p; print(*[n for n in p.__all__ if getattr(p, n, None) is None])")
+        assert done.stdout.split() == []
+        with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nothing'"):
+            _ = importlib.import_module(package).nothing

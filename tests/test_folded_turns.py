@@ -187,7 +187,7 @@ async def test_a_read_is_made_again_after_a_change_in_its_turn(store_url: str) -
     @tool(effect="read")
     async def look(name: str) -> str:
         ran.append(name)
-        return shelf.items[name]
+        return str(shelf.items[name])
 
     @tool(effect="write", resource=shelf, key="{name}")
     async def put(name: str, value: str) -> bool:

@@ -1,8 +1,7 @@
 """Interlock: every tool call of an agent takes one governed path, and leaves a record that can be proved."""
 
 import logging
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from interlock.errors import (
     ConfigError,
@@ -15,6 +14,7 @@ from interlock.errors import (
     ToolError,
     Transient,
 )
+from interlock.first_use import load_on_first_use
 from interlock.values import Context, Effect, Mode, Outcome, Result, Status, Trust, Versioned
 
 if TYPE_CHECKING:
@@ -49,22 +49,18 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_ON_FIRST_USE = {
-    "Compensation": "interlock.tools",
-    "Limits": "interlock.tools",
-    "RetryRule": "interlock.tools",
-    "Runtime": "interlock.runtime",
-    "Tool": "interlock.tools",
-    "tool": "interlock.tools",
-}
-
-
 # A library does not print: without this, a refused call would appear on stderr in a program that sets up no logging.
 logging.getLogger("interlock").addHandler(logging.NullHandler())
 
-
-def __getattr__(name: str) -> Any:
-    """Load what is heavy on first use: a module that only declares tools needs no engine, policy language or stores."""
-    if name in _ON_FIRST_USE:
-        return getattr(import_module(_ON_FIRST_USE[name]), name)
-    raise AttributeError(f"module 'interlock' has no attribute {name!r}")
+if not TYPE_CHECKING:  # what is heavy: a module that only catches our errors needs no contracts, engine or stores
+    __getattr__ = load_on_first_use(
+        __name__,
+        {
+            "Compensation": "interlock.tools.effects",
+            "Limits": "interlock.tools.bounds",
+            "RetryRule": "interlock.tools.bounds",
+            "Runtime": "interlock.runtime",
+            "Tool": "interlock.tools.contract",
+            "tool": "interlock.tools.contract",
+        },
+    )

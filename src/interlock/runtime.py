@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
-from functools import partial
-from pathlib import Path
-from types import TracebackType
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from interlock.changes import Planner, SnapshotReader
-from interlock.config import Settings, check_values, heads_folder, parse_mode
-from interlock.engine import (
-    Engine,
-    EngineContext,
-    FoldedTurns,
-    HaltSwitch,
-    Heart,
-    Observer,
-    ToolBinding,
-    ToolLimits,
-    hold_locks,
-)
 from interlock.errors import ConfigError
-from interlock.metrics.events import log_record, span_observer
-from interlock.operations import Operations
-from interlock.operations.undo import with_undo
-from interlock.policy import ListSource, Pack, Policy, PolicySource, Ruleset, compile_policy, load_policy
-from interlock.ports import NOWHERE, Clock, Faults, Ids, Store, SystemClock, SystemIds, digest_of, keyed_digest
 from interlock.principals import check_name, check_vouched, default_principal
-from interlock.resilience import Deadlines
-from interlock.review import terms_of
-from interlock.review.identity import authenticate
-from interlock.stores import Witness, open_store
-from interlock.tools import Tool
-from interlock.tools.registry import Registry, list_tools
-from interlock.values import Budget, Call, Effect, Json, Lock, Mode, Outcome
-from interlock.wrong_values import check_fields, refuse_unknown, require_all, require_kind, require_methods
+from interlock.values import Budget, Call, Json, Lock, Mode, Outcome
+from interlock.wrong_values import refuse_unknown, require_all, require_methods
+
+if TYPE_CHECKING:  # what a runtime is made of is loaded when one is opened
+    from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
+
+    from interlock.config import Settings
+    from interlock.engine import EngineContext, Observer
+    from interlock.policy import ListSource, Pack, PolicySource
+    from interlock.ports import Clock, Faults, Ids, Store
+    from interlock.tools import Tool
 
 _APPLY = Mode.APPLY  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 _LONGEST_NAME = 200
@@ -99,6 +79,9 @@ class Runtime:
     """Governed tools on a store. Open it, call it, close it (or use it as an async context manager)."""
 
     def __init__(self, context: EngineContext, principal: str, token: str | None = None) -> None:
+        from interlock.engine import Engine
+        from interlock.operations import Operations
+
         self.context = context
         """The parts it is put together from, for what is built on it."""
         self.principal = principal
@@ -120,44 +103,9 @@ class Runtime:
     ) -> Runtime:
         """Compile the policy against the tools, freeze the registry, open the store."""
         _refuse_odd_parts(parts)
-        settings = _check_settings(settings)
-        registry = Registry(with_undo(list_tools(tools))).freeze()
-        written = _read_policy(policy, parts.get("packs", ()))
-        ruleset = compile_policy(written, registry, parts.get("lists"))
-        faults = parts.get("faults")
-        at, lease_us = NOWHERE if faults is None else faults.at, round(settings.lease_s * 1e6)
-        opened = _open_store(store, settings, parts)
-        observers = (log_record, *((span_observer(),) if settings.otel else ()), *parts.get("observers", ()))
-        deadlines, token = Deadlines(), _token(settings)
-        clock, keyed = parts.get("clock") or SystemClock(), keyed_digest(opened.identity.digest_key)
-        snapshot_reader = SnapshotReader(partial(digest_of, keyed), faults, deadlines, opened)
-        mode = parse_mode(settings.mode) if settings.mode else written.mode or Mode.DRY_RUN
-        ctx = EngineContext(
-            registry=registry,
-            ruleset=ruleset,
-            store=opened,
-            turns=FoldedTurns(opened, keyed, faults),
-            bindings={tool.name: _binding(tool, ruleset, mode, snapshot_reader) for tool in registry},
-            budgets=ruleset.budgets,
-            clock=clock,
-            ids=parts.get("ids") or SystemIds(),
-            faults=faults,
-            at=at,
-            deadlines=deadlines,
-            snapshot_reader=snapshot_reader,
-            threads=ThreadPoolExecutor(settings.threads, thread_name_prefix="interlock-tool"),
-            observers=observers,
-            repeats=settings.repeats,
-            record_bytes=settings.record_bytes,
-            redacted=frozenset().union(*(tool.redact for tool in registry)),
-            keyed=keyed,
-            halts=HaltSwitch(opened, clock, faults),
-            lease_us=lease_us,
-            heart=Heart(opened, clock, lease_us, at),
-            review=terms_of(written),
-            account=default_principal(),
-            limits=settings,
-        )
+        from interlock.assembly import assemble  # the engine and all below it: loaded by whoever opens a runtime
+
+        ctx, token = assemble(store, policy, tools, settings, parts, default_principal())
         return cls(ctx, _principal(ctx, token, parts), token)
 
     def call(
@@ -178,6 +126,8 @@ class Runtime:
                 if len(self._known_actors) < _MOST_NAMES:
                     self._known_actors.add(actor)
             if given.get("mode") is not None:
+                from interlock.config import parse_mode
+
                 given["mode"] = parse_mode(given["mode"])
             else:
                 given.pop("mode", None)
@@ -209,6 +159,8 @@ class Runtime:
 
     def lock(self, *keys: str, wait_s: float = 0.0) -> AbstractAsyncContextManager[tuple[Lock, ...]]:
         """Lock keys (RESOURCE/KEY) over several calls, which are given `locks=`; `Locked` if somebody else has them."""
+        from interlock.engine import hold_locks
+
         for key in keys:
             _refuse_odd_key(key)
         if type(wait_s) not in (int, float) or not wait_s >= 0:
@@ -217,6 +169,8 @@ class Runtime:
 
     async def close(self) -> None:
         """Take no more calls, wait for those that are running (each has its deadline), then let go."""
+        import asyncio
+
         self._engine.closed = True
         while self._engine.running:  # noqa: ASYNC110 - calls may run on other loops, which an Event cannot serve
             await asyncio.sleep(_LOOK_AGAIN_S)
@@ -235,41 +189,11 @@ class Runtime:
         await self.close()
 
 
-def _read_policy(policy: PolicySource, packs: Pack | Iterable[Pack]) -> Policy:
-    several = (packs,) if isinstance(packs, Pack) else tuple(packs) if isinstance(packs, Iterable) else (packs,)
-    for pack in several:
-        require_kind("packs=", pack, Pack, "one interlock.policy.Pack or several")
-    return load_policy(policy, packs=several)
-
-
-def _open_store(store: str | Store, settings: Settings, parts: Parts) -> Store:
-    if isinstance(store, str):
-        # Whoever brings a clock brings it for the store as well.
-        own_clock = "clock" not in parts
-        witness = Witness(heads_folder(settings), Path(settings.anchors))
-        return open_store(
-            store,
-            busy_s=settings.busy_s,
-            faults=parts.get("faults"),
-            own_clock=own_clock,
-            witness=witness,
-            payload_key=settings.payload_key,
-        )
-    if not hasattr(store, "commit"):
-        raise ConfigError(f"{store!r} is no store: name one, such as 'sqlite:///interlock.db', or pass an open one")
-    return store
-
-
-def _token(settings: Settings) -> str | None:
-    try:
-        return Path(settings.token).expanduser().read_text(encoding="utf-8").strip() if settings.token else None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the setting token: {settings.token} cannot be read: {error}") from None
-
-
 def _principal(ctx: EngineContext, token: str | None, parts: Parts) -> str:
     """Who calls: a service by its token, whoever the program says, or the account that it runs under."""
     if token is not None:
+        from interlock.review.identity import authenticate
+
         trusted, ledger = ctx.review.everywhere.keys, ctx.store.identity.ledger
         return authenticate(token, trusted=trusted, ledger=ledger, now_us=ctx.clock.now_us())
     given = parts.get("principal")
@@ -300,28 +224,6 @@ def refuse_odd_names(details: Mapping[str, Any], runtime: Runtime, *more: object
     if details.get("on_behalf_of") is not None:
         check_name(details["on_behalf_of"])
         named.refuse_respelled(details["on_behalf_of"])
-
-
-def _binding(tool: Tool, ruleset: Ruleset, mode: Mode, snapshot_reader: SnapshotReader) -> ToolBinding:
-    changes = tool.effect is not Effect.READ
-    return ToolBinding(
-        tool=tool,
-        rules=ruleset.rules(tool.name),
-        rates=ruleset.rates(tool.name),
-        limits=ToolLimits(tool),
-        mode=mode if changes else Mode.APPLY,
-        planner=Planner(tool, snapshot_reader) if changes else None,
-    )
-
-
-def _check_settings(settings: Settings | None) -> Settings:
-    if settings is None:
-        return Settings()
-    if not isinstance(settings, Settings):
-        raise ConfigError(f"settings= is interlock.config.Settings, not {type(settings).__name__}")
-    check_fields(settings, "Settings")
-    check_values(settings, dict.fromkeys(Settings.__struct_fields__, "Settings"))
-    return settings
 
 
 def _refuse_odd_parts(parts: Mapping[str, Any]) -> None:

@@ -45,7 +45,8 @@ class Engine:
         ctx, prepares = self._ctx, False
         self.running += 1
         try:
-            started = Started(ctx.clock.now_us(), ctx.clock.monotonic())
+            clock = ctx.clock
+            started = Started(clock.now_us(), clock.monotonic())
             if started.clock >= ctx.halts.until:
                 await self._in_time(call, started, ctx.halts.refresh())
             turn = None if call.turn is None else await self._in_time(call, started, read_turn(ctx, call, started))
@@ -57,21 +58,19 @@ class Engine:
                 accepted = await look_up(ctx, accepted, turn)  # it knows what may be said when time is up
             if not isinstance(accepted, Accepted):
                 return await record(ctx, await self._end_unaccepted(accepted))
-            admitted = admit(ctx, accepted)
+            admitted, changes = admit(ctx, accepted), accepted.changes
             if not isinstance(admitted, Admitted):
                 return await record(ctx, admitted)
             # PREPARE: the plan, its preconditions, and all rules.
             prepares = True
-            plans = accepted.changes or call.ticket is not None
-            if plans:
+            if changes or call.ticket is not None:
                 prepared = await prepare(ctx, admitted)
             else:
                 prepared = decide_read(ctx, admitted)
             if not isinstance(prepared, Prepared):
                 return await self._end_unprepared(prepared)
             # PERFORM: a change under its claim, where it is planned again if the world has moved.
-            ended = await write(ctx, prepared) if accepted.changes else await read(ctx, prepared)
-            return await record(ctx, ended)
+            return await record(ctx, await write(ctx, prepared) if changes else await read(ctx, prepared))
         except Expired:
             return await record(ctx, self._end_unanswered(call, started, prepares=prepares))
         finally:

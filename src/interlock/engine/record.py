@@ -50,10 +50,11 @@ _MADE_AGAIN = (Status.PARKED, Status.PLANNED)
 
 async def record(ctx: EngineContext, ended: Ended) -> Outcome:
     """Write down how the call ended; nothing that is not recorded is given out. Whoever cancelled it hears so then."""
-    duration_us = int((ctx.clock.monotonic() - ended.started.clock) * 1e6)
+    monotonic, at, tool = ctx.clock.monotonic, ctx.at, ended.tool
+    duration_us = int((monotonic() - ended.started.clock) * 1e6)
     if ended.reading.status is _DENIED:
         ended = _denied_by_its_problem(ended)
-    if ended.tool is None or ended.tool.redact:
+    if tool is None or tool.redact:
         work = partial(_entry, ctx, ended, duration_us)
         (entry, payload), interrupt = await redact_long(size_to_redact(ctx, ended), work)
         ended = ended if interrupt is None else msgspec.structs.replace(ended, interrupt=interrupt)
@@ -63,11 +64,11 @@ async def record(ctx: EngineContext, ended: Ended) -> Outcome:
     if ended.asks is not None:
         transitions += (OpenTicket(ended.asks),)
     # Until the deadline of the call, and not less than a moment: of what was done it should be known that it was.
-    left_s = _LAST_WAIT_S if ended.tool is None else ended.tool.deadline_s - duration_us * 1e-6
+    left_s = _LAST_WAIT_S if tool is None else tool.deadline_s - duration_us * 1e-6
     if left_s < _LAST_WAIT_S:
         left_s = _LAST_WAIT_S
     batch = Batch(entry.at_us, transitions, left_s if ended.interrupt is None else GIVEN_UP_S)
-    ctx.at("record.end")
+    at("record.end")
     try:
         receipt = await ctx.store.commit(batch)
     except asyncio.CancelledError as interrupt:
@@ -77,11 +78,12 @@ async def record(ctx: EngineContext, ended: Ended) -> Outcome:
         _log_unwritten(ended, error)
         outcome = _unrecorded_outcome(ended, duration_us, error)
     else:
-        ctx.at("record.ended")
+        at("record.ended")
         if not isinstance(receipt, Committed):
             return await record(ctx, _without(ended, receipt))
-        _tell(ctx, entry, receipt.ids[0])
-        outcome = _outcome(ended, duration_us, receipt.ids[0])
+        number = receipt.ids[0]
+        _tell(ctx, entry, number)
+        outcome = _outcome(ended, duration_us, number)
     if ended.interrupt is not None:
         raise ended.interrupt
     return outcome

@@ -121,9 +121,9 @@ class JointCondition:
 
     def mask(self, facts: Facts) -> int:
         """Which conditions hold; ConditionError if any cannot be said."""
-        kept = self._kept
+        kept, read = self._kept, self._values
         try:
-            values = self._values(facts)
+            values = read(facts)
             mask = None if kept is None else kept.get(values)
         except _UNREADABLE as error:
             raise ConditionError(f"{type(error).__name__}: {error}") from None

@@ -1,9 +1,9 @@
 """Parts for the tests of applications: tools called without the gate, a clock that is moved by hand, models that
 misbehave on purpose. The contract suite for stores is `interlock.testing.store_contract`."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from interlock.first_use import load_on_first_use
 from interlock.testing.clock import ManualClock
 from interlock.testing.ungoverned_calls import call_ungoverned
 
@@ -13,17 +13,14 @@ if TYPE_CHECKING:
 
 __all__ = ["BEHAVIOURS", "FirstChoice", "ManualClock", "Script", "Scripted", "call_ungoverned", "make_scripted"]
 
-_ON_FIRST_USE = {
-    "BEHAVIOURS": "interlock.testing.models",
-    "FirstChoice": "interlock.testing.grammar",
-    "Script": "interlock.testing.models",
-    "Scripted": "interlock.testing.models",
-    "make_scripted": "interlock.testing.models",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load models on first use: a test of tools alone needs nothing of the second half."""
-    if name in _ON_FIRST_USE:
-        return getattr(import_module(_ON_FIRST_USE[name]), name)
-    raise AttributeError(f"module 'interlock.testing' has no attribute {name!r}")
+if not TYPE_CHECKING:  # models: a test of tools alone needs nothing of the second half
+    __getattr__ = load_on_first_use(
+        __name__,
+        {
+            "BEHAVIOURS": "interlock.testing.models",
+            "FirstChoice": "interlock.testing.grammar",
+            "Script": "interlock.testing.models",
+            "Scripted": "interlock.testing.models",
+            "make_scripted": "interlock.testing.models",
+        },
+    )

@@ -28,7 +28,6 @@ if TYPE_CHECKING:  # its machinery is loaded with the first model, not with the 
 DECIMAL = "decimal"
 """The format of a text that is a decimal number, in what rules are shown."""
 
-
 MOST_UNKNOWN = 1_000
 """So many arguments that a tool does not have are looked at, to say which they are; more are only counted."""
 
@@ -105,7 +104,8 @@ class ModelInput:
         """Arguments as the model takes them, or `Refusal` naming every wrong field."""
         try:
             if self._all is not None:
-                fields, _extra, _given = self._fields(self._text(raw))
+                write, read = self._text, self._fields
+                fields, _extra, _given = read(write(raw))
                 if len(raw) == len(self._all):
                     if fields != raw:
                         guard(raw)

@@ -9,41 +9,19 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from enum import StrEnum
 from math import isfinite
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from interlock.canonical import did_you_mean
 from interlock.config import parse_duration
 from interlock.errors import ConfigError, ContractError
+from interlock.tools.bounds import Limits, RetryRule
 from interlock.tools.effect_words import check_says
 from interlock.tools.effects import ONCE_PER, check_compensation, key_of, simulate_of
 from interlock.tools.known_values import check_known_values
 from interlock.tools.result_fields import check_fields
 from interlock.values import Effect, Trust
-
-_Least1 = Annotated[int, msgspec.Meta(ge=1)]
-_Least0 = Annotated[float, msgspec.Meta(ge=0)]
-
-
-class RetryRule(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a failed attempt is repeated, and how long to wait: exponential, full jitter."""
-
-    max_attempts: _Least1 = 3
-    base_s: _Least0 = 0.2
-    factor: _Least0 = 2.0
-    cap_s: _Least0 = 10.0
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds of one tool: size of its result, calls at once, price, and when to stop trying it at all."""
-
-    max_bytes: _Least1 = 262_144
-    concurrency: _Least1 | None = None
-    cost_usd: _Least0 = 0.0
-    breaker_failures: _Least1 = 5
-    breaker_reset_s: _Least0 = 30.0
-
 
 Word = TypeVar("Word", bound=StrEnum)
 

@@ -160,14 +160,16 @@ def read_short(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) ->
     """Read what a tool returned if that is little work, as on the event loop; None where it is long."""
     try:
         if type(raw) is dict and raw:  # the usual answer, in one step
-            size = len(raw)
-            for name, item in raw.items():
-                if type(item) is str:
+            try:
+                size = len(raw) + len("".join(raw))
+            except TypeError:  # some names are numbers, which are not long
+                size = len(raw) + sum([len(name) for name in raw if type(name) is str])
+            for item in raw.values():
+                kind = type(item)
+                if kind is str:
                     size += len(item)
-                elif type(item) not in _PLAIN:
-                    size += size_of(item)
-                if type(name) is str:
-                    size += len(name)
+                elif kind not in _PLAIN:
+                    size += len(item) if isinstance(item, str) else size_of(item)
             if size > LONG:
                 return None
             found = output.read_open(raw)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from interlock.config import parse_toml
@@ -100,5 +99,7 @@ def _is_form(rest: str, word: str) -> bool:
 @cache
 def verb_table() -> VerbTable:
     """The verbs of everyday English; read when they are first needed."""
+    from importlib.resources import files  # here: a program that only reads the world needs no table
+
     text = (files("interlock.tools") / "tables" / "verbs.toml").read_text(encoding="utf-8")
     return VerbTable(parse_toml(text))

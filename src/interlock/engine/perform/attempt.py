@@ -62,6 +62,8 @@ class Work:
     _versions: dict[str, str] | None = None
     wire: Wire | None = None
     """What its attempts have sent, where it changes something."""
+    _threads: Threads | None = None
+    _release_slot: Callable[[], None] | None = None
 
     # What a read asks for is set here: what only the class has is looked for in the object first, at three times the
     # price.
@@ -73,8 +75,6 @@ class Work:
         self._held: tuple[Reserve, ...] = ()
         self.attempts: tuple[Attempt, ...] = ()
         self._calls = 0
-        self._threads: Threads | None = None
-        self._release_slot: Callable[[], None] | None = None
         self.probes = False
         """Whether this call is the one that tries a tool which has been failing."""
         self.beat: Beat | None = None
@@ -146,7 +146,7 @@ class Work:
         if budgets:
             name = name or (call.call_id if call.id_is_ours else ctx.ids.new())
             held = reservations(budgets, call, self.tool, now_us, name)
-            if isinstance(held, Refused):
+            if not isinstance(held, tuple):
                 return held
             self._held = by_scope(held) if call.budgets else held
             transitions += held
@@ -175,8 +175,8 @@ class Work:
             if late is not None:
                 return late
             try:
-                plain = tool.is_async and not tool.wants_context
-                work = tool.body(self._prepared.admitted.parsed, None) if plain else self._start(tool)
+                body, plain = tool.body, tool.is_async and not tool.wants_context
+                work = body(self._prepared.admitted.parsed, None) if plain else self._start(tool)
                 try:  # a first step by hand: only a tool that has to wait needs a timer
                     waiting = work.send(None)
                 except StopIteration as done:

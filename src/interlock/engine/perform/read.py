@@ -8,7 +8,7 @@ from interlock.engine.context import Ended, EngineContext, Prepared
 from interlock.engine.perform.attempt import Work, interrupted_reading
 from interlock.engine.record import spending
 from interlock.errors import StoreError
-from interlock.transitions import Committed, Refused
+from interlock.transitions import Batch, Committed, Refused
 
 
 async def read(ctx: EngineContext, prepared: Prepared) -> Ended:
@@ -22,12 +22,13 @@ async def read(ctx: EngineContext, prepared: Prepared) -> Ended:
         batch = work.begin_batch(first) if refusal is None else None
         if batch is not None:
             receipt: Committed | Refused
-            if isinstance(batch, Refused):
-                receipt = batch
-            else:
-                ctx.at("perform.begin")
+            if isinstance(batch, Batch):  # the likely case is asked for: that a struct is not of a class costs more
+                at = ctx.at
+                at("perform.begin")
                 receipt = await ctx.store.commit(batch)
-                ctx.at("perform.begun")
+                at("perform.begun")
+            else:
+                receipt = batch
             if not isinstance(receipt, Committed):
                 refusal = work.not_begun(receipt)
         return work.end(await work.attempt() if refusal is None else refusal)
