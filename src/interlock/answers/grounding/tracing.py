@@ -20,6 +20,7 @@ from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.index import FactIndex
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
+from interlock.answers.grounding.quotes import Quotes
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.states import States
 from interlock.answers.grounding.support import Support
@@ -74,6 +75,7 @@ class Tracer:
         self._index = FactIndex(said, evidence.facts, words.field_magnitudes.values(), words.measures)
         self._matcher = FigureMatcher(words)
         self._sentences = Sentences(text)
+        self._quotes = Quotes(self._sentences, evidence.facts)
         names = Names(text, evidence.facts, meanings, words)
         named = [*names.find(self._sentences, _addresses(said)), *names.find_dates(said)]
         self._mentions = sorted(named, key=lambda mention: mention.start)
@@ -139,6 +141,7 @@ class Tracer:
         return [
             Support(one.text, "statement", one.start, one.end, why=one.why)
             for one in states.find(self._sentences, self._mentions)
+            if self._quotes.find(self._sentences.at(one.start)) is None
         ]
 
     def _derive(self, found: list[Support]) -> None:
@@ -169,6 +172,9 @@ class Tracer:
         if code is not None:
             return Support(claim.text, claim.kind, claim.start, claim.end, code.source, code.place.path, "exact")
         bound = self._binder.bind(number, order)
+        quoted = self._quotes.find(self._sentences.at(claim.start))
+        if quoted is not None and bound.fit_beside(quoted.place.row) >= 0:
+            return Support(claim.text, claim.kind, claim.start, claim.end, quoted.source, quoted.place.path, "exact")
         known = [(fact, how) for fact, how in self._candidates(claim) if self._may_be_used(fact, claim, bound)]
         free = claim.kind not in _OF_A_THING or self._fields.is_computed(claim)
         fitting = [(fact, how, 1 if free or fact.counted else bound.fit(fact.place.row)) for fact, how in known]
