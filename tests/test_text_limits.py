@@ -106,7 +106,9 @@ def test_four_times_the_claims_and_the_result_take_about_four_times_as_long(clai
 def test_a_table_with_the_same_in_every_row_hides_nothing() -> None:
     rows: list[dict[str, Any]] = [{"miles": 7, "id": f"x-{n}", "day": "2022-08-14"} for n in range(3000)]
     rows += [{"acres": 7, "weight_kg": 7.3, "id": "CASE-9", "day": "2023-01-02"}]
-    found = ground("CASE-9 burned 7 acres on January 2, 2023; about 7 kg, or 7 miles, of 3,001.", on(rows))
+    found = ground(
+        "CASE-9 burned 7 acres on January 2, 2023; about 7 kg. X-5 has 7 miles. They are 3,001 rows.", on(rows)
+    )
     assert found.unsupported == ()
     assert [claim.path for claim in found.claims[:2]] == ["$[3000].id", "$[3000].acres"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import product
 from math import isfinite
@@ -17,6 +17,8 @@ from interlock.answers.grounding.measures import Measures
 _MOST_ALIKE = 64
 """So many facts are held against one claim for each way of finding them. Those that differ in no more than their path
 were read once, so a table of thousands of rows has few; of those that are left the nearest in value are taken."""
+_MOST_NAMED = 512
+"""And so many of things that the answer names."""
 _MOST_WORDS = 16
 """A longer identifier or citation is looked for nowhere, and so is unsupported."""
 _YEARS = (1900, 2100)
@@ -37,9 +39,15 @@ class FactIndex:
     """
 
     def __init__(
-        self, said: Sequence[Claim], known: Iterable[Fact], magnitudes: Iterable[int], measures: Measures
+        self,
+        said: Sequence[Claim],
+        known: Iterable[Fact],
+        magnitudes: Iterable[int],
+        measures: Measures,
+        named: Container[tuple[str, str]] = (),
     ) -> None:
-        self._wanted = _Wanted(said)
+        self._wanted, self._named = _Wanted(said), named
+        """`named`: the things that the answer speaks of, by kind and name. Their values are hidden by no others."""
         self._measures = measures
         self._units: set[str] = set()
         self._powers = tuple(sorted({power for power in magnitudes if power > 0}))
@@ -54,12 +62,12 @@ class FactIndex:
 
     def _add(self, fact: Fact) -> None:
         if fact.number is not None:
-            self._numbers.append(fact)
             self._units |= fact.units
             # Of each unit some: the same figure in acres a hundred times must not hide the one in miles.
             kind = (abs(fact.number), fact.units, fact.money, fact.label, fact.counted, fact.echo, fact.place.name)
             self._alike[kind] += 1
-            if self._alike[kind] <= _MOST_ALIKE // 4:
+            if self._alike[kind] <= _MOST_ALIKE // 4 or self._is_named(fact):
+                self._numbers.append(fact)
                 self._keep(("number", abs(fact.number)), fact)
             if (written := str(fact.number)) in self._wanted.parts:
                 self._keep(("part", written), fact)
@@ -74,8 +82,13 @@ class FactIndex:
                 self._keep(key, fact)
 
     def _keep(self, key: object, fact: Fact) -> None:
-        if len(self._by[key]) < _MOST_ALIKE:
-            self._by[key].append(fact)
+        kept = self._by[key]
+        if len(kept) < _MOST_ALIKE or (len(kept) < _MOST_NAMED and self._is_named(fact)):
+            kept.append(fact)
+
+    def _is_named(self, fact: Fact) -> bool:
+        names = fact.place.row.names.items()
+        return any((kind, name) in self._named for kind, same in names for name in same)
 
     def near_number(self, claim: Claim) -> list[Fact]:
         """The facts that may stand behind a figure: equal to it, or within what rounding moves it by."""

@@ -1,4 +1,4 @@
-"""Sentences of an answer that a result has word for word: what a tool says of its own figures needs no second reading."""
+"""Sentences of an answer that a result has word for word: what a tool says of its own figures is not read again."""
 
 from __future__ import annotations
 

@@ -72,7 +72,6 @@ class Tracer:
         self._text, self._said, self._facts, self._words = text, said, evidence.facts, words
         self._meanings = meanings
         self._codes = Codes(text, said, evidence.facts)
-        self._index = FactIndex(said, evidence.facts, words.field_magnitudes.values(), words.measures)
         self._matcher = FigureMatcher(words)
         self._sentences = Sentences(text)
         self._quotes = Quotes(self._sentences, evidence.facts)
@@ -80,6 +79,8 @@ class Tracer:
         named = [*names.find(self._sentences, _addresses(said)), *names.find_dates(said)]
         self._mentions = sorted(named, key=lambda mention: mention.start)
         self._starts = [mention.start for mention in self._mentions]
+        spoken = {(kind, name) for mention in self._mentions for kind, same in mention.names.items() for name in same}
+        self._index = FactIndex(said, evidence.facts, words.field_magnitudes.values(), words.measures, spoken)
         self._binder = Binder(self._sentences, said, self._mentions, words.words)
         self._cues = Cues(words.derivations, self._sentences, words.words)
         counts = [fact.number for fact in evidence.facts if fact.counted and fact.number is not None]
