@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from interlock.answers.agent import Agent
+from interlock.answers.citations import NumberedFact, number_facts, print_citations
 from interlock.answers.grounding import Grounded, Source, default_vocabulary, ground_safely
-from interlock.answers.grounding.meaning import meaning_of
+from interlock.answers.grounding.meaning import ToolMeaning, meaning_of
 from interlock.answers.history import History
 from interlock.answers.relevance import is_irrelevant
 from interlock.answers.staleness import asked_for, mark_stale
@@ -35,6 +36,31 @@ class CheckedDraft(Value, frozen=True):
         return tuple(f"{item.text!r}, but {item.why}" for item in self.statements if not item.agrees)
 
 
+def meanings_of(ctx: EngineContext) -> dict[str, ToolMeaning]:
+    """What the authors of all tools have said about their results."""
+    return {name: meaning_of(binding.tool) for name, binding in ctx.bindings.items()}
+
+
+def facts_of(agent: Agent, history: History, given: Sequence[Source], ctx: EngineContext) -> tuple[NumberedFact, ...]:
+    """The values that an answer may cite. What was given stands first, as it does not grow with the turn."""
+    words, calls = agent.vocabulary or default_vocabulary(), (*history.calls, *history.below)
+    sources = mark_stale((*given, *history.sources), calls, words.words)
+    return number_facts(sources, words, ctx.limits.max_evidence_chars, meanings_of(ctx))
+
+
+async def print_draft(
+    draft: str, agent: Agent, history: History, given: Sequence[Source], ctx: EngineContext, *, question: str
+) -> str:
+    """A draft as it is read: with values in place of references to facts."""
+    if "{f" not in draft or len(draft) > ctx.limits.max_draft_chars:
+        return draft
+
+    def printed() -> str:
+        return print_citations(draft, facts_of(agent, history, given, ctx), question, agent.vocabulary)
+
+    return await leave_loop(len(draft) + size_of([source.value for source in history.sources]), printed)
+
+
 async def check_draft(
     draft: str, agent: Agent, history: History, sources: Sequence[Source], ctx: EngineContext, *, question: str
 ) -> CheckedDraft:
@@ -49,11 +75,9 @@ async def check_draft(
         statements = check_safely(draft, records)
         if not agent.grounding:
             return CheckedDraft(statements=statements)
-        words = agent.vocabulary or default_vocabulary()
-        calls = (*history.calls, *history.below)
+        words, calls = agent.vocabulary or default_vocabulary(), (*history.calls, *history.below)
         known = [*mark_stale(sources, calls, words.words), *asked_for(calls), Source("question", question, echo=True)]
-        meanings = {name: meaning_of(binding.tool) for name, binding in ctx.bindings.items()}
-        grounded = ground_safely(draft, known, words, ctx.limits, meanings)
+        grounded = ground_safely(draft, known, words, ctx.limits, meanings_of(ctx))
         # A draft that was not read as a whole is sent back for that alone.
         irrelevant = not grounded.unchecked and is_irrelevant(draft, question, grounded, history)
         return CheckedDraft(grounded, irrelevant, statements)

@@ -9,6 +9,8 @@ import msgspec
 
 from interlock.answers import prompts
 from interlock.answers.agent import Agent
+from interlock.answers.citations import cite_claims
+from interlock.answers.draft_check import facts_of
 from interlock.answers.events import AskedBack, Finished, TurnLog
 from interlock.answers.grounding import Grounded, Source, ground_safely
 from interlock.answers.history import History
@@ -123,7 +125,7 @@ def _result(ending: TurnEnd, history: History, ctx: EngineContext) -> TurnResult
         )
     match step:
         case Pass(outcome=outcome):
-            return _pass(ending, history, common, outcome, age_notes(ending.grounded, ending.given, ctx.clock.now_us()))
+            return _pass(ending, history, common, outcome, ctx)
         case Render():
             return _render(ending, history, common, step, ctx)
         case Ask(question=question):
@@ -177,15 +179,18 @@ def _common(ending: TurnEnd, history: History) -> dict[str, Any]:
 
 
 def _pass(
-    ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome, ages: tuple[str, ...]
+    ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome, ctx: EngineContext
 ) -> TurnResult:
+    ages, claims = age_notes(ending.grounded, ending.given, ctx.clock.now_us()), ending.grounded.claims
+    if claims:
+        claims = cite_claims(claims, facts_of(ending.agent, history, ending.given, ctx))
     return TurnResult(
         **common,
         status=TurnStatus.CONVERSATION if ending.conversation else TurnStatus.VERIFIED,
         outcome=outcome,
         verified=not ending.conversation,
         answer=prompts.add_notes(ending.draft, (*history.notes, *ending.notes, *ages)),
-        claims=ending.grounded.claims,
+        claims=claims,
         confidence=history.confidence,
     )
 

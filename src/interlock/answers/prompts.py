@@ -138,7 +138,8 @@ def _block(source: Source) -> str:
     if value.get("sources"):
         lines.append(f"source: {name_some([str(source) for source in value['sources']])}")
     cut = lines[:_MOST_LINES] + ([f"… {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else [])
-    return "\n".join([f"[{source.id}]", *cut]) if cut else ""
+    theirs = "" if source.trusted else f", according to {source.tool or 'somebody else'}"
+    return "\n".join([f"[{source.id}{theirs}]", *cut]) if cut else ""
 
 
 def _lines(value: Json, depth: int) -> list[str]:

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 import msgspec
 
 from interlock.answers.asked import Again
+from interlock.answers.citations import list_facts
 from interlock.answers.history import History
 from interlock.answers.ladder import TurnOutcome
 from interlock.answers.result import TurnResult
@@ -136,8 +137,10 @@ class Runner:
 
     async def _ask(self, forced: str | None) -> Reply | NoReply:
         turn = self._turn
+        # A very small model is not told: it chooses among sentences that are made from the facts.
+        facts = list_facts(await turn.facts()) if self._model.instructable else ""
         request = Request(
-            instructions=self.instructions(),
+            instructions="\n\n".join(part for part in (self.instructions(), facts) if part),
             messages=tuple(self._messages),
             # A model that cannot be forced, as it takes tools as text, sees nothing else to call.
             tools=tuple(card(tool) for tool in turn.tools if forced in (None, tool.name)),

@@ -12,8 +12,11 @@ from functools import cache
 from importlib.resources import files
 
 from interlock.answers.agent import Agent
+from interlock.answers.asked import Asked
 from interlock.answers.conversation import TalkKind, phrases, read_table, talk_words
 from interlock.answers.entities import Entities
+from interlock.answers.grounding import Grounded
+from interlock.answers.history import History
 from interlock.answers.intents.keywords import hits, split_words
 from interlock.tools import Tool, normalize
 from interlock.values import Json
@@ -29,6 +32,12 @@ _MOST_ABILITIES = 12
 def small_talk(agent: Agent, tools: Sequence[Tool], question: str, draft: str) -> str:
     """What leaves where nothing was asked for: the draft if it says nothing, otherwise a text that is fixed."""
     return draft if draft and says_nothing(agent, tools, draft) else fixed_reply(agent, question)
+
+
+def only_talks(asked: Asked, history: History, grounded: Grounded) -> bool:
+    """Whether nothing was asked for; or nothing is needed, and the draft rests on nothing that was returned."""
+    rests = bool(history.sources) or grounded.cites
+    return not asked.required and (asked.classified.chat or not rests)
 
 
 def fixed_reply(agent: Agent, question: str) -> str:

@@ -12,7 +12,8 @@ import msgspec
 from interlock.answers.agent import Agent, model_calls, require_agent
 from interlock.answers.asked import Again, Asked, ModelState, refuse_long_question, require_draft, require_proposals
 from interlock.answers.child_turns import missing_above, unmet_child
-from interlock.answers.draft_check import check_draft
+from interlock.answers.citations import NumberedFact
+from interlock.answers.draft_check import check_draft, facts_of, print_draft
 from interlock.answers.events import Abandoned, AskedBack, Noted, Offered, Planned, TurnLog
 from interlock.answers.finish import TurnEnd, finish_turn
 from interlock.answers.grounding import Grounded, Source
@@ -29,7 +30,7 @@ from interlock.answers.result import TurnResult
 from interlock.answers.sessions.asked_back import describe_question
 from interlock.answers.sessions.describe import describe_session
 from interlock.answers.sessions.follow_up import settle_child
-from interlock.answers.small_talk import small_talk
+from interlock.answers.small_talk import only_talks, small_talk
 from interlock.answers.task import make_task
 from interlock.answers.turn_records import attempt_event, judged_event, log_opening, log_reopening, opening_event
 from interlock.errors import ConfigError
@@ -37,6 +38,7 @@ from interlock.models.messages import Proposal, Task, Usage
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.runtime import Runtime
 from interlock.tools import Tool
+from interlock.tools.long_texts import leave_loop, size_of
 from interlock.values import Budget, Effect, Json, Outcome
 
 Classify = Callable[[Agent, str], Classified]
@@ -95,7 +97,6 @@ class Turn:
 
     @property
     def instructions(self) -> str:
-        """What the model is told before the question."""
         session = describe_session(self.asked, self._ctx.clock.now_us())
         return "\n\n".join(part for part in (instructions(self.agent, self.tools), session) if part)
 
@@ -183,6 +184,12 @@ class Turn:
     async def recall(self) -> History:
         """What has been done in this turn so far, with what its calls returned."""
         return await with_denials(self._ctx, await self._histories.read(self.id))
+
+    async def facts(self) -> tuple[NumberedFact, ...]:
+        """The values that the tools have returned, numbered: an answer cites one as `{f12}`."""
+        found = await self.recall()
+        size = size_of([source.value for source in found.sources])
+        return await leave_loop(size, facts_of, self.agent, found, self._given, self._ctx)
 
     async def is_waiting(self) -> bool:
         """Whether a call of this turn waits for a person."""
@@ -282,6 +289,7 @@ class Turn:
         self.replies += draft is not None or bool(model.blocked)  # None: no reply, or one that was counted already
         text = (draft or "").encode(errors="replace").decode().strip()  # half of a cut emoji cannot be written down
         history = await self.recall()
+        text = await print_draft(text, self.agent, history, self._given, self._ctx, question=self.asked.words)
         step = await self._decide(history, text, model)
         self._count_overhead(started)
         if isinstance(step, Again):
@@ -294,7 +302,7 @@ class Turn:
         """The next step: what the model is told, with its record; or how the turn ends."""
         state, grounded = await self._state(history, draft, model)
         enforced = self.agent.enforcement == "enforce"
-        talks = enforced and not model.no_reply and self._only_talks(history, grounded)
+        talks = enforced and not model.no_reply and only_talks(self.asked, history, grounded)
         if talks:
             draft, grounded = small_talk(self.agent, self.tools, self.asked.question, draft), Grounded()
             clean: dict[str, Any] = {"unsupported": (), "disagreements": (), "unchecked": "", "irrelevant": False}
@@ -312,11 +320,6 @@ class Turn:
             asks = describe_question(self.asked.classified, state.missing, history, self._ctx.bindings)
         ending = self._ending(step, draft, grounded, asks)
         return msgspec.structs.replace(ending, missing=tool_names(state.missing), conversation=talks)
-
-    def _only_talks(self, history: History, grounded: Grounded) -> bool:
-        """Whether nothing was asked for; or nothing is needed, and the draft rests on nothing that was returned."""
-        rests = bool(history.sources) or grounded.cites
-        return not self.asked.required and (self.asked.classified.chat or not rests)
 
     async def _judge(self, draft: str, grounded: Grounded, history: History) -> tuple[str, ...]:
         judge = None if self._judges is None else self._judges.of(self.agent)

@@ -262,7 +262,8 @@ def show_answer(
     supports = [claim for claim in result.claims if claim.how not in ("echo", "unsupported")]
     for claim in supports[:12]:
         path = claim.path if claim.how == "derived" else claim.path.removeprefix("$.")
-        out.print(f"  [dim]{sanitize(claim.text)} ← {sanitize(claim.source)} {sanitize(path)} ({claim.how})[/]")
+        name = f"{claim.fact} " if claim.fact else ""
+        out.print(f"  [dim]{sanitize(claim.text)} ← {name}{sanitize(claim.source)} {sanitize(path)} ({claim.how})[/]")
     if len(supports) > 12:
         out.print(f"  [dim]… and {format_count(len(supports) - 12, 'more figure')}, all traced[/]")
     if result.sources:

@@ -36,6 +36,7 @@ from interlock.adapters.adk.session import (
 from interlock.adapters.adk.tools import RUNNING, Running
 from interlock.answers import Again, Agent, Answers, Turn, TurnResult
 from interlock.answers.asked import ModelState, question_problem
+from interlock.answers.citations import list_facts
 from interlock.answers.runner import ascii_json
 from interlock.errors import ConfigError, NotAllowed
 from interlock.models import Usage
@@ -213,7 +214,8 @@ class InterlockPlugin(BasePlugin):
         # Known to ADK, which would refuse a call of an unknown tool, but in no declaration that a model sees.
         llm_request.tools_dict[AGAIN] = _AgainTool()
         if self._instruct:
-            llm_request.append_instructions([turn.instructions])
+            facts = list_facts(await turn.facts())
+            llm_request.append_instructions([turn.instructions, *([facts] if facts else [])])
         forced = None if open_.again is None else open_.again.tool
         # Forced for one call only: a model that takes mode=ANY at its word never answers while it is set.
         open_.again = None

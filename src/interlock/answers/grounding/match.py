@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from interlock.answers.grounding.evidence import Source, read_evidence
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.normal_text import normalise
@@ -46,7 +48,7 @@ def _over(count: int, what: str, limit: int, setting: str) -> str:
 
 
 def _as_written(support: Support, span: tuple[int, int]) -> Support:
-    return Support(support.text, support.kind, *span, support.source, support.path, support.how, support.why)
+    return replace(support, start=span[0], end=span[1])
 
 
 def ground_safely(

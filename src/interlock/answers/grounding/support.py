@@ -19,6 +19,8 @@ class Support(Value, frozen=True):
     """exact, rounded, echo, counted, derived, or unsupported."""
     why: str = ""
     """Why nothing stands behind it, where more can be said than that it was not found."""
+    fact: str = ""
+    """The number of the fact that it rests on, `f12`, where it is one value of a result."""
 
 
 class Grounded(Value, frozen=True):

@@ -35,6 +35,11 @@ class UnitTable:
         self.currencies = frozenset(words["currencies"])
         self.spoken = tuple(sorted({*self._exact, *self._words} - set(words["not_spoken"]), key=len, reverse=True))
         """What may follow a figure in an answer, longest first."""
+        self._labels = _labels(table, self._exact)
+
+    def label(self, units: Units) -> str:
+        """A unit as it is printed behind a figure; nothing where it may be one of several."""
+        return self._labels.get(next(iter(units)), "") if len(units) == 1 else ""
 
     def of(self, text: str) -> Units:
         """The units that a word which follows or leads a figure can stand for."""
@@ -90,6 +95,17 @@ class UnitTable:
             part for word in _TOKENS.findall(name) for part in ([word] if word in self._exact else _CAMEL.split(word))
         ]
         return [part.lower() for part in parts]
+
+
+def _labels(table: Mapping[str, Any], symbols: Mapping[str, Units]) -> dict[str, str]:
+    """The symbol of a unit that has one; of others a word, as it is said of several."""
+    words = {
+        name: next((one for one in spellings if one.endswith("s") and len(one) > 3), spellings[0]).replace("-", " ")
+        for name, spellings in table["spellings"].items()
+    }
+    currencies = {name: table["spellings"][name][0] for name in table["words"]["currencies"] if name in words}
+    plain = {unit: symbol for symbol, units in sorted(symbols.items(), reverse=True) for unit in units}
+    return words | plain | {name: sign.upper() for name, sign in currencies.items()} | {"percent": "%"}
 
 
 def _normalise(text: str) -> str:
