@@ -61,7 +61,7 @@ def number_facts(
             by_place.setdefault(id(fact.place), []).append(fact)
     chosen = [one for facts in by_place.values() if (one := _value_of(facts)) is not None]
     said_by = {source.id: source.tool for source in sources if source.tool}
-    return tuple(_numbered(number, fact, words, said_by) for number, fact in enumerate(chosen, 1) if not fact.stale)
+    return tuple(_number(number, fact, words, said_by) for number, fact in enumerate(chosen, 1) if not fact.stale)
 
 
 def print_citations(
@@ -71,7 +71,7 @@ def print_citations(
     words, known = vocabulary or default_vocabulary(), {fact.name: fact for fact in facts}
     wanted = [words.units.of(word) for word in _WORD.findall(question)]
 
-    def printed(match: re.Match[str]) -> str:
+    def print_one(match: re.Match[str]) -> str:
         fact = known.get(match["fact"])
         if fact is None:
             return match[0]
@@ -85,7 +85,7 @@ def print_citations(
             return unit + text + theirs
         return f"{text}{'' if unit in ('', '%') else ' '}{unit}{theirs}"
 
-    return _REFERENCE.sub(printed, draft)
+    return _REFERENCE.sub(print_one, draft)
 
 
 def cite_claims(claims: Sequence[Support], facts: Iterable[NumberedFact]) -> tuple[Support, ...]:
@@ -96,17 +96,17 @@ def cite_claims(claims: Sequence[Support], facts: Iterable[NumberedFact]) -> tup
 
 def list_facts(facts: Sequence[NumberedFact]) -> str:
     """What a model is told about the facts; the newest, if there are very many."""
-    lines = [f"{{{fact.name}}} {_described(fact)}" for fact in facts[-_MOST_LISTED:]]
+    lines = [f"{{{fact.name}}} {_describe(fact)}" for fact in facts[-_MOST_LISTED:]]
     if not lines:
         return ""
     return (
         "Facts that the tools have returned. Where you say a figure, a date or an identifier, write its reference"
-        ' in braces, and the value is printed with its unit: "The trail is {f3} long.", or in another unit: {f3 in'
+        ' in braces, and the value is printed with its unit: "The pipe is {f3} long.", or in another unit: {f3 in'
         " miles}.\n" + "\n".join(lines)
     )
 
 
-def _described(fact: NumberedFact) -> str:
+def _describe(fact: NumberedFact) -> str:
     about = f"{fact.about}, " if fact.about else ""
     theirs = f" (according to {fact.said_by})" if fact.said_by else ""
     return f"{shorten(about + fact.field.replace('_', ' '))}: {fact.text} {fact.unit}".rstrip() + theirs
@@ -120,11 +120,11 @@ def _value_of(facts: Sequence[Fact]) -> Fact | None:
     return value if value is None or len(value.text) <= _LONGEST_TEXT else None
 
 
-def _numbered(number: int, fact: Fact, words: Vocabulary, said_by: Mapping[str, str]) -> NumberedFact:
+def _number(number: int, fact: Fact, words: Vocabulary, said_by: Mapping[str, str]) -> NumberedFact:
     units = fact.units | fact.money
     return NumberedFact(
         f"f{number}",
-        fact.text if fact.number is None else _written(fact.number),
+        fact.text if fact.number is None else _write_number(fact.number),
         words.units.label(units) if fact.number is not None else "",
         fact.place.name,
         _name_of(fact),
@@ -151,10 +151,10 @@ def _in_unit(fact: NumberedFact, asked: Sequence[frozenset[str]], words: Vocabul
             if units & fact.units:
                 break
             for value in words.measures.convert(fact.number, fact.units, units):
-                return _written(value.quantize(_HUNDREDTH, rounding=ROUND_HALF_UP)), words.units.label(units)
+                return _write_number(value.quantize(_HUNDREDTH, rounding=ROUND_HALF_UP)), words.units.label(units)
     return fact.text, fact.unit
 
 
-def _written(number: Decimal) -> str:
+def _write_number(number: Decimal) -> str:
     plain = f"{number:,f}" if abs(number) >= _WITH_COMMAS else f"{number:f}"
     return plain.rstrip("0").rstrip(".") if "." in plain else plain

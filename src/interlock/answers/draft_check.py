@@ -55,10 +55,10 @@ async def print_draft(
     if "{f" not in draft or len(draft) > ctx.limits.max_draft_chars:
         return draft
 
-    def printed() -> str:
+    def print_all() -> str:
         return print_citations(draft, facts_of(agent, history, given, ctx), question, agent.vocabulary)
 
-    return await leave_loop(len(draft) + size_of([source.value for source in history.sources]), printed)
+    return await leave_loop(len(draft) + size_of([source.value for source in history.sources]), print_all)
 
 
 async def check_draft(

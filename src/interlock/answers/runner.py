@@ -137,8 +137,7 @@ class Runner:
 
     async def _ask(self, forced: str | None) -> Reply | NoReply:
         turn = self._turn
-        # A very small model is not told: it chooses among sentences that are made from the facts.
-        facts = list_facts(await turn.facts()) if self._model.instructable else ""
+        facts = list_facts(await turn.facts())
         request = Request(
             instructions="\n\n".join(part for part in (self.instructions(), facts) if part),
             messages=tuple(self._messages),
