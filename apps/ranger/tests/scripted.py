@@ -47,4 +47,5 @@ def summary(message: Message) -> str:
         return str(value["answer"])
     if isinstance(value, str):  # an agent of ADK answers with its text
         return value
-    return str(message.result.get("summary") or message.result.get("reason") or "")
+    said = str(message.result.get("summary") or message.result.get("reason") or "")
+    return f"According to {message.tool}: {said}" if message.result.get("trust") == "untrusted" else said

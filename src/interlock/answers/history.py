@@ -320,8 +320,15 @@ async def _source(store: Store, record: Stored, content: Content) -> Source:
     kept = {key: item for key, item in given.items() if item not in (None, "", [], {})}
     # A problem and its hints may quote what a model said, keys are made from it, and a confidence is no figure.
     apart = ("problem", "hints", "confidence", *(() if made else ("keys",)))
+    if _is_answer_of_agent(given["value"]):  # prose of a model: what stands behind it is in the records of its own turn
+        apart += ("value", "summary")
     about, trusted = whole.get("arguments", content.arguments), content.trust is Trust.TRUSTED
     return Source(f"record {record.id}", kept, apart, tool=record.tool or "", about=about, trusted=trusted)
+
+
+def _is_answer_of_agent(value: Json) -> bool:
+    """Whether it is what `delegation` returns."""
+    return isinstance(value, dict) and value.keys() == {"agent", "status", "verified", "answer", "turn"}
 
 
 async def outermost(store: Store, parent: str | None) -> str | None:

@@ -18,7 +18,7 @@ from interlock.answers.workflows import Workflow, WorkflowState, advance, ends_s
 from interlock.models import Message, Model, ModelFailed, Proposal, Reply, Request, ToolCard
 from interlock.models.guarded import guarded_reply
 from interlock.tools import Tool
-from interlock.values import Json, Outcome, Status, Value
+from interlock.values import Json, Outcome, Status, Trust, Value
 from interlock.wrong_values import require_kind, require_methods
 
 LONGEST_RESULT = 12_000
@@ -331,6 +331,8 @@ def as_seen_by_model(outcome: Outcome) -> dict[str, Json]:
         given["reason"] = outcome.problem.message
         if outcome.problem.hints:
             given["hints"] = list(outcome.problem.hints)
+    if outcome.trust is Trust.UNTRUSTED and outcome.status is Status.OK:
+        given["trust"] = outcome.trust.value
     if outcome.sources:
         given["sources"] = list(outcome.sources)
     if outcome.record is not None:

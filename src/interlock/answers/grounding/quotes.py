@@ -9,20 +9,21 @@ from interlock.answers.grounding.sentences import Sentences
 
 _SHORTEST = 20
 """A shorter text is a value, and is read as one."""
+_SHORTEST_SENTENCE = 8
 
 
 class Quotes:
-    """The sentences of an answer that stand in a text of a trusted result as they are."""
+    """The sentences of an answer that stand in a text of a result as they are."""
 
     def __init__(self, sentences: Sentences, facts: Sequence[Fact]) -> None:
         wanted: dict[str, list[int]] = {}
         for number, one in enumerate(sentences.all):
             said = _plain(sentences.text[one.start : one.end])
-            if len(said) >= _SHORTEST:
+            if len(said) >= _SHORTEST_SENTENCE:
                 wanted.setdefault(said, []).append(number)
         self._found: dict[int, Fact] = {}
         for fact in facts if wanted else ():
-            if len(fact.text) < _SHORTEST or not fact.trusted or fact.echo or fact.asked or fact.stale:
+            if len(fact.text) < _SHORTEST or fact.echo or fact.asked or fact.stale:
                 continue
             written = Sentences(fact.text)
             for one in written.all:

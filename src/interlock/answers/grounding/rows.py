@@ -95,7 +95,7 @@ def names_of(
         if lower in _NO_NAMES:
             continue
         plain = plain_name(str(item))
-        if not plain or len(plain) > _LONGEST_NAME or plain.count(" ") >= _MOST_WORDS:
+        if not plain or len(plain) > _LONGEST_NAME or plain.count(" ") >= _MOST_WORDS or _is_sentence(str(item)):
             continue
         if _KEYS.match(lower):
             found[where].add(plain)
@@ -104,6 +104,11 @@ def names_of(
         elif lower in _STATES or (key in varying if varying is not None else str(item)[:1].isupper()):
             found[lower].add(plain)
     return {kind: frozenset(names) for kind, names in found.items()}
+
+
+def _is_sentence(text: str) -> bool:
+    """Whether a text says something, rather than names something: "There are 7 things.", not "Miller & Co."."""
+    return text.rstrip()[-1:] in (".", "!", "?") and text.count(" ") > 2
 
 
 def varying_fields(items: Sequence[Json]) -> frozenset[str]:

@@ -55,6 +55,7 @@ _PAST_AFTER = re.compile(
 )
 
 
+_ACCORDING_TO = re.compile(r"\W{0,3}according to [^:\n]{1,60}:", re.I)
 _SOME_OF = re.compile(r"\b(?:the|other|first|last|those|these|all|both|remaining|next|latest|of|between)\s+$", re.I)
 
 
@@ -142,7 +143,7 @@ class Tracer:
         return [
             Support(one.text, "statement", one.start, one.end, why=one.why)
             for one in states.find(self._sentences, self._mentions)
-            if self._quotes.find(self._sentences.at(one.start)) is None
+            if (quoted := self._quotes.find(self._sentences.at(one.start))) is None or not quoted.trusted
         ]
 
     def _derive(self, found: list[Support]) -> None:
@@ -174,6 +175,8 @@ class Tracer:
             return Support(claim.text, claim.kind, claim.start, claim.end, code.source, code.place.path, "exact")
         bound = self._binder.bind(number, order)
         quoted = self._quotes.find(self._sentences.at(claim.start))
+        if quoted is not None and not quoted.trusted and not self._is_theirs(claim):
+            quoted = None
         if quoted is not None and bound.fit_beside(quoted.place.row) >= 0:
             return Support(claim.text, claim.kind, claim.start, claim.end, quoted.source, quoted.place.path, "exact")
         known = [(fact, how) for fact, how in self._candidates(claim) if self._may_be_used(fact, claim, bound)]
@@ -258,7 +261,12 @@ class Tracer:
             return spoken if claim.number is not None else self._cues.has("scope", claim) or spoken
         if fact.stale != self._is_past(claim) and (fact.stale or fact.own & self._old):
             return False
-        return fact.trusted or fact.echo or self._cues.has("attribution", claim)
+        return fact.trusted or fact.echo or self._cues.has("attribution", claim) or self._is_theirs(claim)
+
+    def _is_theirs(self, claim: Claim) -> bool:
+        """Whether the whole line is said to be somebody else's: "According to read_mail: …"."""
+        start = self._text.rfind("\n", 0, claim.start) + 1
+        return _ACCORDING_TO.match(self._text, start) is not None
 
     def _is_past(self, claim: Claim) -> bool:
         """Whether the words beside a claim say that it was so: from $800, was 12, 7 before."""
