@@ -35,7 +35,9 @@ def ground(
         return Grounded(unchecked=_over(len(said), "figures, names and dates", limits.max_claims, "max_claims"))
     evidence = read_evidence(sources, words, limits.max_evidence_chars, meanings)
     found = Tracer(normal.text, said, evidence, words, meanings or {}).run()
-    grounded = Grounded(tuple(_as_written(support, normal.locate(support.start, support.end)) for support in found))
+    grounded = Grounded(
+        tuple(_as_written(support, answer, normal.locate(support.start, support.end)) for support in found)
+    )
     # Where everything is supported by what was read, it does not matter that there was more.
     if evidence.cut and not grounded.is_supported:
         why = f"only the first {limits.max_evidence_chars:,} characters of the results are read (max_evidence_chars)"
@@ -47,8 +49,10 @@ def _over(count: int, what: str, limit: int, setting: str) -> str:
     return f"an answer of {count:,} {what} is not checked: at most {limit:,} are ({setting})"
 
 
-def _as_written(support: Support, span: tuple[int, int]) -> Support:
-    return replace(support, start=span[0], end=span[1])
+def _as_written(support: Support, answer: str, span: tuple[int, int]) -> Support:
+    """A claim at its place in the answer, in the letters of the answer."""
+    text = support.text if support.text in answer else answer[span[0] : span[1]]
+    return replace(support, text=text, start=span[0], end=span[1])
 
 
 def ground_safely(

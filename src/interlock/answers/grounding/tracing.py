@@ -174,11 +174,17 @@ class Tracer:
         if code is not None:
             return Support(claim.text, claim.kind, claim.start, claim.end, code.source, code.place.path, "exact")
         bound = self._binder.bind(number, order)
+        support = self._trace_bound(claim, bound)
+        return self._quote(claim, bound) or support if support.how == "unsupported" else support
+
+    def _quote(self, claim: Claim, bound: Bound) -> Support | None:
+        """A sentence that a result has word for word, where a figure in it is understood no better."""
         quoted = self._quotes.find(self._sentences.at(claim.start))
-        if quoted is not None and not quoted.trusted and not self._is_theirs(claim):
-            quoted = None
-        if quoted is not None and bound.fit_beside(quoted.place.row) >= 0:
-            return Support(claim.text, claim.kind, claim.start, claim.end, quoted.source, quoted.place.path, "exact")
+        if quoted is None or not (quoted.trusted or self._is_theirs(claim)) or bound.fit_beside(quoted.place.row) < 0:
+            return None
+        return Support(claim.text, claim.kind, claim.start, claim.end, quoted.source, quoted.place.path, "exact")
+
+    def _trace_bound(self, claim: Claim, bound: Bound) -> Support:
         known = [(fact, how) for fact, how in self._candidates(claim) if self._may_be_used(fact, claim, bound)]
         free = claim.kind not in _OF_A_THING or self._fields.is_computed(claim)
         fitting = [(fact, how, 1 if free or fact.counted else bound.fit(fact.place.row)) for fact, how in known]
