@@ -208,7 +208,7 @@ def _entry(
         reading.said if reading.problem is None else reading.said[:LONGEST_MESSAGE],
         ended.attempts,
         ended.charged,
-        **({} if ended.is_plain else _details(ctx, ended)),
+        *(() if ended.is_plain else _details(ctx, ended)),
     )
     at_us, status = ended.started.at_us + duration_us, reading.status._value_
     shown = tool is not None and not tool.redact and len(reading.text) <= ctx.record_bytes
@@ -236,33 +236,37 @@ def _entry(
     return Record(at_us, kind, call.call_id, call.turn, call.actor, call.tool, status, content), payload
 
 
-def _details(ctx: EngineContext, ended: Ended) -> dict[str, Any]:
-    """Everything that not every call has."""
+def _details(ctx: EngineContext, ended: Ended) -> tuple[Any, ...]:
+    """Everything that not every call has: the fields of `Content` from `mode` on, in their order, up to `same_as`."""
     call, reading, plan, tool = ended.call, ended.reading, ended.plan, ended.tool
-    return {
-        "mode": call.mode,
-        "on_behalf_of": call.on_behalf_of,
-        "run": call.run,
-        "parent": call.parent,
-        "root_turn": call.root_turn,
-        "budgets": call.budgets if reading.status in _MADE_AGAIN else (),
-        "evidence": call.evidence,
-        "confidence": call.confidence,
-        "ticket": ended.ticket or call.ticket,
-        "plan": None if plan is None else plan.digest or None,
-        "keys": () if plan is None else plan.keys,
-        "snippets": reading.snippets,
-        "metadata": reading.metadata,
-        "problem": None if reading.problem is None else shorten_problem(reading.problem),
-        "sources": reading.sources,
-        "result_confidence": reading.confidence,
-        "trust": Trust.TRUSTED if tool is None else tool.trust,
-        "cost_micros": ended.cost_micros,
-        "repeats": ended.repeats,
-        "same_as": None if ended.repeats is None else _same_as(ended),
-        "ticket_digest": None if ended.asks is None else ticket_digest(ended.asks, ctx.digest),
-        "asked_digest": None if ended.asked is None else ctx.digest(canonical(ended.asked, WHATEVER)),
-    }
+    return (
+        call.mode,
+        call.on_behalf_of,
+        call.run,
+        call.parent,
+        call.root_turn,
+        call.budgets if reading.status in _MADE_AGAIN else (),
+        None,  # digests of what is left out, and the change, are added where there are any
+        call.evidence,
+        call.confidence,
+        ended.ticket or call.ticket,
+        None if plan is None else plan.digest or None,
+        () if plan is None else plan.keys,
+        None,
+        reading.snippets,
+        reading.metadata,
+        None if reading.problem is None else shorten_problem(reading.problem),
+        reading.sources,
+        reading.confidence,
+        Trust.TRUSTED if tool is None else tool.trust,
+        ended.cost_micros,
+        ended.repeats,
+        False,
+        None if ended.asked is None else ctx.digest(canonical(ended.asked, WHATEVER)),
+        None,
+        None if ended.asks is None else ticket_digest(ended.asks, ctx.digest),
+        None if ended.repeats is None else _same_as(ended),
+    )
 
 
 def _same_as(ended: Ended) -> str | None:
@@ -316,20 +320,20 @@ def _change(
             close = item
             break
     changed = Changed(
-        claim=plan.claim,
-        generation=plan.generation,
-        intent=ended.intent,
-        tokens=ended.tokens,
-        versions=tuple([snapshot.version for snapshot in ended.after]) if performed else plan.versions,
-        risk=plan.risk,
-        undoes=ended.call.undoes,
-        replays=ended.call.replays,
-        id_is_ours=ended.call.id_is_ours,
-        under=under,
-        deviates=_shown_deviations(ended, plan, content, redactor) if ended.deviates else (),
-        closed="" if close is None else close.state.value,
-        untouched=() if close is None or not close.untouched else _places(plan.keys, frozenset(close.untouched)),
-        beyond=ended.beyond,
+        plan.claim,
+        plan.generation,
+        ended.intent,
+        ended.tokens,
+        tuple([snapshot.version for snapshot in ended.after]) if performed else plan.versions,
+        plan.risk,
+        ended.call.undoes,
+        ended.call.replays,
+        ended.call.id_is_ours,
+        under,
+        _shown_deviations(ended, plan, content, redactor) if ended.deviates else (),
+        () if close is None or not close.untouched else _places(plan.keys, frozenset(close.untouched)),
+        ended.beyond,
+        "" if close is None else close.state._value_,
         **opening,
     )
     return changed, beside
