@@ -54,7 +54,6 @@ class Bound(Value, frozen=True):
     """The words around it."""
     noun: Meanings
     """What the word right behind it stands for, where it is one that says what is counted."""
-    noun_text: str = ""
 
     def affinity(self, meanings: Meanings) -> float:
         """How much the words around it speak of something: each word counts once, one of the same group for less."""
@@ -115,15 +114,15 @@ class Binder:
         """What a claim is said to be of; where a sentence names several things, in which order they are said."""
         claim = self._claims[number]
         words = self._words_around(number)
-        noun, noun_text = self._noun(claim)
+        noun = self._noun(claim)
         topics, beside = self._topics(claim, order)
-        return Bound(topics, beside, words, noun, noun_text)
+        return Bound(topics, beside, words, noun)
 
-    def _noun(self, claim: Claim) -> tuple[Meanings, str]:
+    def _noun(self, claim: Claim) -> Meanings:
         at = bisect_left(self._places, claim.end)
         text = self._sentences.text
         limit = self._sentences.all[self._sentences.at(claim.start)].end
-        for place, meanings, word in self._tokens[at : at + 3]:
+        for place, meanings, _word in self._tokens[at : at + 3]:
             if (
                 place >= limit
                 or self._sentences.breaks(claim.end, place)
@@ -131,8 +130,8 @@ class Binder:
             ):
                 break
             if meanings:
-                return meanings, word
-        return frozenset(), ""
+                return meanings
+        return frozenset()
 
     def _words_around(self, number: int, *, alone: bool = False) -> tuple[NearWord, ...]:
         claim = self._claims[number]

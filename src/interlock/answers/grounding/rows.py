@@ -65,11 +65,6 @@ class Row:
         """What the nearest of them goes by that has a name of this kind."""
         return next((row.names[kind] for row in self.chain() if kind in row.names), frozenset())
 
-    @property
-    def kinds(self) -> frozenset[str]:
-        """The kinds of names that say what it is."""
-        return frozenset(kind for row in self.chain() for kind in row.names)
-
 
 NOWHERE = Row(None, "", {})
 

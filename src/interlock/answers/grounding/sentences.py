@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
 from itertools import pairwise
 
 from interlock.values import Value
@@ -29,8 +28,6 @@ class SentenceSpan(Value, frozen=True):
     end: int
     paragraph: int
     """Which block of lines it is in: what a sentence leaves out is said before it in the same block."""
-    is_item: bool = False
-    """A line of a list or of a table."""
     header: tuple[tuple[int, int], ...] = ()
     """The cells of the table's head, where it is a row of one."""
     cells: tuple[tuple[int, int], ...] = ()
@@ -91,13 +88,8 @@ def _split(text: str) -> list[SentenceSpan]:
                 header = cells
             elif not cells:
                 header = ()
-            is_item = (
-                bool(cells) or line.lstrip()[:1] in ("-", "*", "•", "–") or line.lstrip()[:2].rstrip(".)").isdigit()
-            )
             if not (cells and _RULE.match(line)):
-                found.append(
-                    SentenceSpan(at, after, paragraph, is_item, header if cells and cells != header else (), cells)
-                )
+                found.append(SentenceSpan(at, after, paragraph, header if cells and cells != header else (), cells))
         paragraph += text.count("\n", stop, after) > 1
         at = after
     return found or [SentenceSpan(0, len(text), 0)]
@@ -112,12 +104,3 @@ def _cells(text: str, start: int, end: int) -> tuple[tuple[int, int], ...]:
     if cells and not text[cells[-1][0] : cells[-1][1]].strip():
         cells = cells[:-1]
     return tuple(cells)
-
-
-def spans_apart(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans without those that lie in an earlier one."""
-    kept: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if not kept or start >= kept[-1][1]:
-            kept.append((start, end))
-    return kept

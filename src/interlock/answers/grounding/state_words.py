@@ -13,10 +13,6 @@ class StateTable:
     """Words for states, those that deny, and those that say something of several things at once."""
 
     def __init__(self, table: Mapping[str, Any]) -> None:
-        self.opposites: dict[str, frozenset[str]] = {}
-        for one, other in table["opposites"]:
-            self.opposites[one] = self.opposites.get(one, frozenset()) | {other}
-            self.opposites[other] = self.opposites.get(other, frozenset()) | {one}
         self._denies = re.compile(rf"(?:\b(?:{'|'.join(table['denials'])})\b|n't\b)", re.I)
         self._open = re.compile(rf"\b(?:{'|'.join(table['open'])})\b", re.I)
         self._conditions = re.compile(rf"\b(?:{'|'.join(table['conditions'])})\b|\?", re.I)
