@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.mentions import Mention
-from interlock.answers.grounding.rows import Row
+from interlock.answers.grounding.rows import Row, plain_name
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.state_words import StateTable
+from interlock.answers.grounding.superseded import Superseded, is_past
 from interlock.answers.grounding.words import WordTable, words_in
 from interlock.values import Value
 
@@ -39,27 +42,36 @@ class States:
     def __init__(self, facts: Sequence[Fact], table: StateTable, words: WordTable) -> None:
         self._table, self._words = table, words
         rows: dict[int, Row] = {}
+        before: dict[int, Row] = {}
         self._truths: list[Fact] = []
+        self._superseded = Superseded(facts)
+        self._old: set[tuple[int, str]] = set()
+        """Rows and their fields of which a change of the turn has made something else."""
+        self._now: dict[tuple[str, str], list[Row]] = defaultdict(list)
+        """By field and state: the rows that are in it."""
         for fact in facts:
-            if fact.echo or fact.asked or fact.stale:
+            if fact.echo or fact.asked:
+                continue
+            if fact.stale:
+                before.setdefault(id(fact.place.row), fact.place.row)
+                self._old.add((id(fact.place.row), fact.place.name.lower()))
                 continue
             rows.setdefault(id(fact.place.row), fact.place.row)
+            if fact.text and fact.place.name.lower() in table.kinds:
+                self._now[(fact.place.name.lower(), plain_name(fact.text))].append(fact.place.row)
             if fact.truth is not None and fact.trusted:
                 self._truths.append(fact)
-        self._by_name: dict[tuple[str, str], list[Row]] = defaultdict(list)
-        for row in rows.values():
-            for kind, names in row.names.items():
-                for name in names:
-                    self._by_name[(kind, name)].append(row)
+        self._by_name, self._before = _by_name(rows.values()), _by_name(before.values())
         self._alike = Counter(fact.place.name for fact in self._truths)
         self._truths = self._truths[:_MOST_TRUTHS]
-        self._moved = any(fact.stale for fact in facts)
-        """Something was changed: what state a thing is in now, its row need not say."""
 
     def find(self, sentences: Sentences, mentions: Sequence[Mention]) -> Iterator[Mismatch]:
         """What does not belong together."""
+        first = {one.start for one in sentences.all}
+        mentions = [self._uncapitalise(mention, sentences.text) if mention.start in first else mention for mention in mentions]
         starts = [mention.start for mention in mentions]
         conditional = [self._table.is_conditional(sentences.text[one.start : one.end]) for one in sentences.all]
+        heads: tuple[int, list[Mention]] = (-1, [])
         for start, end in sentences.parts():
             text = sentences.text[start:end]
             near = mentions[bisect_left(starts, start) : bisect_left(starts, end)]
@@ -67,14 +79,31 @@ class States:
             if not _is_named(here) and sentences.text[end : end + 1] != "(":  # else what it is of follows
                 states = [mention for mention in here if self._is_state(mention)]
                 here = [*_said_before(mentions, starts, sentences, start), *states]
+            heads = self._heads(heads, sentences, start, end, here)
             if len(here) > _MOST_NAMED:
                 yield Mismatch(start, end, text.strip()[:80], "it names more than can be checked")
                 continue
             if conditional[sentences.at(start)] or self._table.is_open(text):
                 continue
-            yield from self._pairs(text, start, here)
+            for left, right in self._superseded.find(text, start):
+                yield Mismatch(left, right, text.strip()[:80], "it was so before the change")
+            yield from self._pairs(text, start, [*heads[1], *(one for one in here if one not in heads[1])])
             if sentences.text[end : end + 1] != ":":  # "Online payments: no" says it behind the colon
                 yield from self._contradictions(text, start, here)
+
+    def _uncapitalise(self, mention: Mention, text: str) -> Mention:
+        """A state that begins its sentence is a plain word all the same: "Open: rent and water"."""
+        plain = text[mention.start + 1 : mention.end].islower() and {*mention.names} <= self._table.kinds
+        return replace(mention, soft=True) if plain else mention
+
+    def _heads(
+        self, heads: tuple[int, list[Mention]], sentences: Sentences, start: int, end: int, here: Sequence[Mention]
+    ) -> tuple[int, list[Mention]]:
+        """The states before a colon, which are said of all that follows: "Open at the moment: rent and water"."""
+        number = sentences.at(start)
+        if sentences.text[end : end + 1] == ":":
+            return number, [] if _is_named(here) else [one for one in here if self._is_state(one)]
+        return heads if heads[0] == number else (number, [])
 
     def _pairs(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
         denied = self._table.denies(text)
@@ -82,14 +111,22 @@ class States:
             for other in here[n + 1 :]:
                 if one.compared or other.compared or set(one.names) & set(other.names):
                     continue
-                if self._moved and (self._is_state(one) or self._is_state(other)):
-                    continue
+                is_state = self._is_state(one) or self._is_state(other)
                 together = self._together(one, other)
-                if together is None:
-                    continue
-                if together == denied and (not denied or self._is_state(one) or self._is_state(other)):
+                if together is None and is_state and not denied and self._was(text, start, one, other):
+                    yield Mismatch(one.start, other.end, text.strip()[:80], "it was so before the change")
+                if together is not None and together == denied and (not denied or is_state):
                     why = "the results say so of it" if denied else "the results do not say this of it"
                     yield Mismatch(one.start, other.end, text.strip()[:80], why)
+
+    def _was(self, text: str, start: int, one: Mention, other: Mention) -> bool:
+        """Whether a state is said of a named thing that only a row from before a change has, and as how it is now."""
+        state, thing = (one, other) if self._is_state(one) else (other, one)
+        old = [row for row in _rows_of(self._before, one, other) if _match(row, one) and _match(row, other)]
+        if thing.soft or not old or is_past(text, max(0, state.start - start), max(0, state.end - start)):
+            return False
+        now = [row for kind, names in state.names.items() for name in names for row in self._now.get((kind, name), ())]
+        return all(_match(row, thing) is False or _is_other(row, old[0]) for row in now[:_MOST_ROWS])
 
     def _is_state(self, mention: Mention) -> bool:
         return mention.soft and bool(set(mention.names) & self._table.kinds)
@@ -97,8 +134,8 @@ class States:
     def _together(self, one: Mention, other: Mention) -> bool | None:
         """Whether a row has both names; None where no row has names of both kinds."""
         comparable = False
-        for row in self._rows_of(one, other):
-            first, second = _match(row, one), _match(row, other)
+        for row in _rows_of(self._by_name, one, other):
+            first, second = self._match(row, one), self._match(row, other)
             if first is None or second is None:
                 continue
             if first and second:
@@ -106,10 +143,11 @@ class States:
             comparable = comparable or first or second
         return False if comparable else None
 
-    def _rows_of(self, *mentions: Mention) -> list[Row]:
-        """The rows that have one of the names themselves."""
-        keys = {(kind, name) for mention in mentions for kind, names in mention.names.items() for name in names}
-        return [row for key in keys for row in self._by_name.get(key, ())][:_MOST_ROWS]
+    def _match(self, row: Row, mention: Mention) -> bool | None:
+        """The same of how a row is now: what it was before a change is no name of it."""
+        if any((id(row), kind) in self._old for kind in mention.names):
+            return None
+        return _match(row, mention)
 
     def _words_of_flag(self, name: str) -> frozenset[str]:
         """What a flag is about: `signature_required` speaks of a signature."""
@@ -133,6 +171,30 @@ class States:
                     start, start + len(text), text.strip()[:80], f"{fact.place.name} is {fact.truth}".lower()
                 )
                 return
+
+
+def _by_name(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        for kind, names in row.names.items():
+            for name in names:
+                found[(kind, name)].append(row)
+    return found
+
+
+def _rows_of(rows: Mapping[tuple[str, str], list[Row]], *mentions: Mention) -> list[Row]:
+    """The rows that have one of the names themselves."""
+    keys = {(kind, name) for mention in mentions for kind, names in mention.names.items() for name in names}
+    return [row for key in keys for row in rows.get(key, ())][:_MOST_ROWS]
+
+
+def _is_other(one: Row, other: Row) -> bool:
+    """Whether two rows are of different things: they have codes of the same kind, and not the same."""
+    return any(
+        names.isdisjoint(other.names[kind]) and any(map(str.isdigit, "".join(names)))
+        for kind, names in one.names.items()
+        if kind in other.names
+    )
 
 
 def _is_named(mentions: Sequence[Mention]) -> bool:
