@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from interlock.answers.grounding import Source
 from interlock.answers.grounding.rows import plain_name
 from interlock.answers.grounding.words import WordTable
+from interlock.answers.moved_values import all_fields, find_moved, read_change
 from interlock.answers.requirements import CallSeen
 from interlock.reasons import Reason
 from interlock.values import Json, Status
@@ -80,6 +81,9 @@ def _mark(source: Source, change: CallSeen, made: Source | None, words: WordTabl
     if not ids:
         return source
     value = made.value if made is not None else change.arguments
+    moved = find_moved(
+        source.value, source.about, read_change(change.arguments, value, frozenset(all_fields(source.value)))
+    )
     changed = [_stems(name, words) for name in {*_fields(change.arguments), *_fields(value)}]
     stale = tuple(
         name
@@ -87,8 +91,13 @@ def _mark(source: Source, change: CallSeen, made: Source | None, words: WordTabl
         if any(_stems(name, words) & other for other in changed) and not name.endswith(("_id", "name"))
     )
     if not stale:
-        return source
-    return replace(source, stale=(*source.stale, *stale), stale_names=(*source.stale_names, *ids))
+        return replace(source, stale_paths=source.stale_paths | moved) if moved else source
+    return replace(
+        source,
+        stale=(*source.stale, *stale),
+        stale_names=(*source.stale_names, *ids),
+        stale_paths=source.stale_paths | moved,
+    )
 
 
 def _stems(name: str, words: WordTable) -> frozenset[str]:

@@ -48,6 +48,8 @@ class Source(Value, frozen=True):
     """Fields that a later change of the turn has made untrue; `*`: all of them."""
     stale_names: tuple[str, ...] = ()
     """Of which things, by their plain names; of all if there are none."""
+    stale_paths: frozenset[str] = frozenset()
+    """Single values that a later change has made untrue, by their paths."""
     at_us: int = 0
     """When it was recorded, for one of an earlier turn: an answer that rests on it says so."""
 
@@ -174,7 +176,7 @@ class _Reader:
         if self._is_new(id(place.row), place.name, *details, *what):
             own, described, around, words = self._words(place)
             source = self._source
-            stale = bool(source.stale) and self._is_stale(place)
+            stale = bool(source.stale or source.stale_paths) and self._is_stale(place)
             yield Fact(
                 source.id,
                 place,
@@ -191,7 +193,7 @@ class _Reader:
 
     def _is_stale(self, place: ValuePath) -> bool:
         source = self._source
-        if "*" in source.stale:
+        if "*" in source.stale or (source.stale_paths and place.path in source.stale_paths):
             return True
         names = {name for row in place.row.chain() for same in row.names.values() for name in same}
         return place.name in source.stale and (not source.stale_names or bool(names & set(source.stale_names)))

@@ -17,7 +17,7 @@ from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.rows import Row, plain_name
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.state_words import StateTable
-from interlock.answers.grounding.superseded import Superseded, is_past
+from interlock.answers.grounding.superseded import Superseded, is_code, is_past
 from interlock.answers.grounding.words import WordTable, words_in
 from interlock.values import Value
 
@@ -191,7 +191,7 @@ def _rows_of(rows: Mapping[tuple[str, str], list[Row]], *mentions: Mention) -> l
 def _is_other(one: Row, other: Row) -> bool:
     """Whether two rows are of different things: they have codes of the same kind, and not the same."""
     return any(
-        names.isdisjoint(other.names[kind]) and any(map(str.isdigit, "".join(names)))
+        names.isdisjoint(other.names[kind]) and any(map(is_code, names))
         for kind, names in one.names.items()
         if kind in other.names
     )

@@ -83,7 +83,12 @@ def _ids(row: Row) -> Iterable[str]:
     """The codes of the innermost row that has any: what it is inside of has other rows, too."""
     for one in row.chain():
         names = {name for same in one.names.values() for name in same}
-        found = {name for name in names if any(map(str.isdigit, name)) and not _DATED.match(name)}
+        found = {name for name in names if is_code(name)}
         if found:
             return found
     return ()
+
+
+def is_code(name: str) -> bool:
+    """Whether a plain name is one that a single thing has: it has a digit, and is no date."""
+    return any(map(str.isdigit, name)) and not _DATED.match(name)
