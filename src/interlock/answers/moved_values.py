@@ -44,6 +44,7 @@ _LEVELS = frozenset(
     )
 )
 """What the names of fields say that hold how much there is of something at a time: changes move these."""
+_STANDS = frozenset({"status", "state", "stage", "phase"})
 _BOUNDS = frozenset(map(stem, ("limit", "max", "min", "minimum", "maximum", "point", "per", "rate", "pct", "percent")))
 _MOST_OBJECTS, _MOST_PATHS = 2_000, 400
 _LEAST = 2
@@ -62,6 +63,8 @@ class Changed(NamedTuple):
     """The figures of its result."""
     is_bare: bool
     """Nothing was given but what it is made to: return a book, cancel a stay."""
+    settles: bool
+    """Its result says how the thing stands since: a status, or when it was returned."""
 
 
 class _Item(NamedTuple):
@@ -75,12 +78,16 @@ def read_change(arguments: Json, result: Json, fields: Iterable[str]) -> Changed
     """A change by its arguments and its result; `fields` are those of the read before it."""
     given = arguments if isinstance(arguments, dict) else {}
     known = frozenset(fields)
+    outcome = {key: _number(value) for item in _objects(result) if item.path == "$.value" for key, value in item.value.items()}
     names = frozenset(plain_name(value) for value in given.values() if isinstance(value, str) and 0 < len(value) <= 80)
     numbers = {name: number for name, value in given.items() if (number := _number(value)) is not None}
-    moves = frozenset(number for name, number in numbers.items() if name not in known)
+    # What a field is set to, the result has under the same name, if it has it at all; two nights more give six.
+    settings = {name for name in known if name not in outcome or outcome[name] == numbers.get(name)}
+    moves = frozenset(number for name, number in numbers.items() if name not in settings)
     others = [value for value in given.values() if not isinstance(value, str)]
     is_bare = not others and all(map(is_code, names))
-    return Changed(names, moves, frozenset(numbers.values()), frozenset(_numbers(result)), is_bare)
+    settles = any(name in _STANDS or name.endswith("_at") for name in outcome)
+    return Changed(names, moves, frozenset(numbers.values()), frozenset(_numbers(result)), is_bare, settles)
 
 
 def find_moved(value: Json, about: Json, change: Changed) -> frozenset[str]:
@@ -93,6 +100,7 @@ def find_moved(value: Json, about: Json, change: Changed) -> frozenset[str]:
     found: list[str] = []
     for number in touched:
         found += _moved_in(items[number], change)
+        found += _counts_of(items[number]) if change.settles else ()
         for above in items[number].above:
             found += _sums_in(items[above], change)
     return frozenset(found[:_MOST_PATHS])
@@ -126,6 +134,14 @@ def _sums_in(item: _Item, change: Changed) -> Iterator[str]:
             number = _number(value)
             if key != name and number is not None and number in sums and number not in change.gives:
                 yield f"{item.path}.{key}"
+
+
+def _counts_of(item: _Item) -> Iterator[str]:
+    """How many rows a list has, and how many that stand like this one did, once it stands otherwise."""
+    where, mark, _place = item.path.rpartition("[")
+    if mark:
+        yield f"{where}.length"
+        yield from (f"{where}[{key}={item.value[key]}].length" for key in item.value.keys() & _STANDS)
 
 
 def _objects(value: Json) -> Iterator[_Item]:

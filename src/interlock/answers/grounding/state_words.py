@@ -14,9 +14,11 @@ class StateTable:
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         self._denies = re.compile(rf"(?:\b(?:{'|'.join(table['denials'])})\b|n't\b)", re.I)
-        self._open = re.compile(rf"\b(?:{'|'.join(table['open'])})\b", re.I)
+        # In lower case: the month of May leaves nothing open.
+        self._open = re.compile(rf"\b(?:{'|'.join(table['open'])})\b")
         self._conditions = re.compile(rf"\b(?:{'|'.join(table['conditions'])})\b|\?", re.I)
         self._several = re.compile(rf"\b(?:{'|'.join(table['several'])})\b|\d\sof\b", re.I)
+        self._still = re.compile(rf"\b(?:{'|'.join(table['still'])})\b", re.I)
         self.flag_words = frozenset(map(stem, table["flags"]))
         """Words of a flag's name that do not say what it is about."""
         self.kinds = frozenset(table["kinds"])
@@ -29,9 +31,13 @@ class StateTable:
         """Whether it speaks of some of many."""
         return self._several.search(text) is not None
 
+    def is_still(self, part: str) -> bool:
+        """Whether a part of a sentence says of things that they are there as before."""
+        return self._still.search(part) is not None
+
     def is_open(self, part: str) -> bool:
         """Whether a part of a sentence claims nothing about how it is now."""
-        return self._open.search(part) is not None
+        return self._open.search(part[:1].lower() + part[1:]) is not None
 
     def is_conditional(self, sentence: str) -> bool:
         """Whether a whole sentence claims nothing: a question, a condition, what somebody says."""

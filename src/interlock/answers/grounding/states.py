@@ -25,6 +25,7 @@ _MOST_ROWS = 2_000
 _MOST_NAMED = 40
 """With more names between two breaks, not every two of them are compared: that is held."""
 _MOST_TRUTHS = 200
+_LONGEST_NAME = 80
 
 
 class Mismatch(Value, frozen=True):
@@ -49,19 +50,24 @@ class States:
         """Rows and their fields of which a change of the turn has made something else."""
         self._now: dict[tuple[str, str], list[Row]] = defaultdict(list)
         """By field and state: the rows that are in it."""
+        self._texts: set[str] = set()
+        """What the results say since the last change."""
         for fact in facts:
-            if fact.echo or fact.asked:
+            if fact.echo or fact.asked or fact.text == fact.place.name:  # the name of a field is none of its values
                 continue
             if fact.stale:
                 before.setdefault(id(fact.place.row), fact.place.row)
                 self._old.add((id(fact.place.row), fact.place.name.lower()))
                 continue
             rows.setdefault(id(fact.place.row), fact.place.row)
+            if 0 < len(fact.text) <= _LONGEST_NAME:
+                self._texts.add(plain_name(fact.text))
             if fact.text and fact.place.name.lower() in table.kinds:
                 self._now[(fact.place.name.lower(), plain_name(fact.text))].append(fact.place.row)
             if fact.truth is not None and fact.trusted:
                 self._truths.append(fact)
         self._by_name, self._before = _by_name(rows.values()), _by_name(before.values())
+        self._gone_names = _by_name(row for key, row in before.items() if key not in rows)
         self._alike = Counter(fact.place.name for fact in self._truths)
         self._truths = self._truths[:_MOST_TRUTHS]
 
@@ -77,8 +83,9 @@ class States:
             near = mentions[bisect_left(starts, start) : bisect_left(starts, end)]
             here = [mention for mention in near if mention.end <= end]
             if not _is_named(here) and sentences.text[end : end + 1] != "(":  # else what it is of follows
-                states = [mention for mention in here if self._is_state(mention)]
-                here = [*_said_before(mentions, starts, sentences, start), *states]
+                said = _said_before(mentions, starts, sentences, start)
+                plain = [mention for mention in here if " " in sentences.text[mention.start : mention.end]]
+                here = [*(said or plain), *(mention for mention in here if self._is_state(mention))]
             heads = self._heads(heads, sentences, start, end, here)
             if len(here) > _MOST_NAMED:
                 yield Mismatch(start, end, text.strip()[:80], "it names more than can be checked")
@@ -87,6 +94,7 @@ class States:
                 continue
             for left, right in self._superseded.find(text, start):
                 yield Mismatch(left, right, text.strip()[:80], "it was so before the change")
+            yield from self._gone(text, start, here)
             yield from self._pairs(text, start, [*heads[1], *(one for one in here if one not in heads[1])])
             if sentences.text[end : end + 1] != ":":  # "Online payments: no" says it behind the colon
                 yield from self._contradictions(text, start, here)
@@ -119,11 +127,21 @@ class States:
                     why = "the results say so of it" if denied else "the results do not say this of it"
                     yield Mismatch(one.start, other.end, text.strip()[:80], why)
 
+    def _gone(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
+        """Things that are said to be there still, and that a list has no longer after a change."""
+        if not self._before or not self._table.is_still(text) or self._table.denies(text):
+            return
+        for one in here:
+            keys = [(kind, name) for kind, names in one.names.items() for name in names]
+            gone = any(key in self._gone_names for key in keys) and not any(name in self._texts for _kind, name in keys)
+            if gone and not one.soft and not is_past(text, max(0, one.start - start), max(0, one.end - start)):
+                yield Mismatch(one.start, one.end, text.strip()[:80], "it was there before the change")
+
     def _was(self, text: str, start: int, one: Mention, other: Mention) -> bool:
         """Whether a state is said of a named thing that only a row from before a change has, and as how it is now."""
         state, thing = (one, other) if self._is_state(one) else (other, one)
         old = [row for row in _rows_of(self._before, one, other) if _match(row, one) and _match(row, other)]
-        if thing.soft or not old or is_past(text, max(0, state.start - start), max(0, state.end - start)):
+        if not old or is_past(text, max(0, state.start - start), max(0, state.end - start)):
             return False
         now = [row for kind, names in state.names.items() for name in names for row in self._now.get((kind, name), ())]
         return all(_match(row, thing) is False or _is_other(row, old[0]) for row in now[:_MOST_ROWS])

@@ -24,7 +24,11 @@ _ANYWHERE = re.compile(
     re.I,
 )
 _FOLLOWING = re.compile(r"\s*(?:→|->|=>|\bto\b)")
-_PERFECT = re.compile(r"\b(?:have|has|had|was|were|did|is now|are now)\b|'ve\b|\bI \w+(?:ed|t)\b", re.I)
+_PERFECT = re.compile(
+    r"(?:\b(?:have|has|had)|'ve)\s+(?:just\s+|now\s+|already\s+)?(?:been\s+)?\w+(?:ed|en|wn|nt|pt|ade|one|ut)\b"
+    r"|\b(?:I|we)\s+\w+(?:ed|nt|pt|ade|ave|ook|ut)\b",
+    re.I,
+)
 _ATTRIBUTE = re.compile(r"(?:\b(?:the|your|his|her|their|its|our|this|that|a|an)|'s)\s+$", re.I)
 
 
@@ -36,12 +40,13 @@ class Superseded:
         stale = [fact for fact in facts if fact.stale and _is_value(fact)][:_MOST_OLD]
         if not stale:
             return
-        fresh = [fact for fact in facts if not fact.stale and not fact.echo and fact.place.name and fact.text]
+        # The name of a field is a fact, too, and no value of it.
+        fresh = [fact for fact in facts if not fact.stale and not fact.echo and fact.text.lower() != fact.place.name.lower()]
         known = {plain_name(fact.text) for fact in fresh if len(fact.text) <= _LONGEST}
         said: dict[tuple[str, str], set[str]] = defaultdict(set)
         """By field and name of the thing: what is said of it now."""
         for fact in fresh:
-            for name in _ids(fact.place.row):
+            for name in _ids(fact.place.row) if fact.text else ():
                 said[(fact.place.name, name)].add(plain_name(fact.text))
         for fact in stale:
             text = plain_name(fact.text)
