@@ -12,6 +12,8 @@ from interlock.answers.statements.lexicon import Lexicon
 from interlock.answers.statements.matching import Match, Matcher
 from interlock.answers.statements.reports import Reported
 from interlock.answers.statements.rows import Rows
+from interlock.answers.statements.touched import Objects
+from interlock.answers.statements.touched import TouchedRows
 from interlock.answers.statements.verb_groups import Stance
 from interlock.answers.statements.verb_kinds import Kind, kind_of, resolve_light
 from interlock.values import Value, shorten
@@ -39,6 +41,7 @@ class Records(NamedTuple):
     calls: tuple[EffectCall, ...]
     things: Things
     rows: Rows
+    objects: Objects
     has_read: bool
     """A read of the turn has succeeded, if only to find nothing."""
     reported: Reported
@@ -53,6 +56,7 @@ class Judge:
 
     def __init__(self, records: Records, words: Lexicon) -> None:
         self._records, self._words = records, words
+        self._touched: dict[int, TouchedRows] = {}
         self._matcher = Matcher(records.tools, records.calls, records.things, words)
 
     def judge(self, deed: Deed) -> EffectStatement | None:
@@ -110,7 +114,7 @@ class Judge:
             return None  # as it was before
         match = self._matcher.find(deed)
         if any(call.is_done for call in match.fitting):
-            return self._too_many(deed, match)
+            return self._of_other(deed, match) or self._too_many(deed, match)
         row = self._records.rows.tell(deed.verb, deed.sentence.words)
         if deed.doer is Doer.NOBODY and row is False and not match.calls:
             return _OTHERWISE
@@ -137,6 +141,26 @@ class Judge:
             or self._records.reported.has_flag(self._matcher.stems(deed))
         )
         return None if known or "now" not in deed.clause or not self._records.tools else _NEVER
+
+    def _of_other(self, deed: Deed, match: Match) -> str:
+        """What was done, said of another thing than it was done to: by a name, a day or a place of another row."""
+        why = ""
+        for call in match.fitting:
+            if call.is_done:
+                rows = self._rows_of(call)
+                other = rows.other_in(deed.clause, deed.sentence.text)
+                if other is None and rows.is_ordinal(deed.clause) is not False:
+                    return ""
+                why = f"{_explain([call], [call])}, and not to {other or 'that one'}"
+        return why
+
+    def _rows_of(self, call: EffectCall) -> TouchedRows:
+        record = call.effect.record
+        if record not in self._touched:
+            tool = next((tool for tool in self._records.tools if tool.tool == call.effect.tool), None)
+            context = tool.nouns | tool.verbs if tool is not None else ()
+            self._touched[record] = TouchedRows(call, self._records.objects, context)
+        return self._touched[record]
 
     def _too_many(self, deed: Deed, match: Match) -> str:
         """ "Both were refunded" of one refund; a call with several arguments may have changed several things."""
@@ -236,7 +260,14 @@ class Judge:
 
     def _is_other_thing(self, deed: Deed, made: Sequence[EffectCall]) -> bool:
         """Whether a clause speaks of another thing than the one that was done: the first fee, that of 4 April."""
+        rows = [self._rows_of(call) for call in made]
+        placed = {row.is_ordinal(deed.clause) for row in rows} - {None}
+        if placed:
+            return placed == {False}
         if {*deed.clause} & self._words.others:
+            return True
+        text = deed.sentence.text
+        if all(row.other_in(deed.sentence.words, text) and not row.names_own(deed.sentence.words) for row in rows):
             return True
         known = {str(value).lower() for call in made for value in call.arguments.values()}
         figures = {word for word in deed.clause if word[:1].isdigit()}

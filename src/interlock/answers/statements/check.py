@@ -14,6 +14,7 @@ from interlock.answers.statements.lexicon import Lexicon, lexicon
 from interlock.answers.statements.reading import find_deeds
 from interlock.answers.statements.reports import Reported
 from interlock.answers.statements.rows import Rows
+from interlock.answers.statements.touched import Objects
 from interlock.answers.statements.verb_groups import Stance
 from interlock.answers.statements.wording import Sentence, clean, is_unreadable, sentences
 from interlock.tools import Tool
@@ -86,17 +87,27 @@ def _read_records(turn: TurnRecords, words: Lexicon) -> Records:
     made = {f"record {effect.record}" for effect in turn.effects if effect.state is EffectState.DONE}
     # What a change returned tells of the world, too; what a preview returned is not so.
     reads = [source for source in turn.sources if source.tool not in changes or source.id in made]
-    trusted = [_value(source) for source in reads if trust.get(source.tool, Trust.TRUSTED) is Trust.TRUSTED]
+
+    def _is_trusted(source: Source) -> bool:
+        return trust.get(source.tool, Trust.TRUSTED) is Trust.TRUSTED
+
+    trusted = [_value(source) for source in reads if _is_trusted(source)]
     return Records(
         tools=tuple(words_of(tool, words) for tool in changing),
         calls=calls,
         rows=Rows(trusted, words),
+        objects=Objects([(_record(source), _value(source)) for source in reads if _is_trusted(source)], turn.tools),
         things=Things(turn.tools, calls, [_value(source) for source in reads]),
         has_read=any(not call.changes and call.status in (Status.OK, Status.NO_DATA) for call in turn.calls),
         reported=Reported(trusted, words),
         reasons=Reported([call.message for call in turn.calls if call.message], words),
         quoted=Reported([_value(source) for source in reads], words),
     )
+
+
+def _record(source: Source) -> int:
+    kind, _space, number = source.id.partition(" ")
+    return int(number) if kind == "record" and number.isdecimal() else 0
 
 
 def _value(source: Source | None) -> Json:
