@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from interlock.answers.agent import Agent
 from interlock.answers.citations import NumberedFact, number_facts, print_citations
 from interlock.answers.grounding import Grounded, Source, default_vocabulary, ground_safely
@@ -68,7 +70,9 @@ async def check_draft(
 
     if not draft:
         return CheckedDraft()
-    records = await turn_records(ctx, agent.tools, history)
+    known = {source.id for source in history.sources}
+    given = tuple(source for source in sources if source.id not in known and not source.echo)
+    records = replace(await turn_records(ctx, agent.tools, history), given=given)
     draft = without_closing_line(draft)  # that line is written from the records alone, and stands below what is checked
 
     def check() -> CheckedDraft:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from interlock.answers.grounding import Source
 from interlock.answers.requirements import CallSeen
 from interlock.answers.statements.agreement import EffectStatement, Judge, Records
+from interlock.answers.statements.directions import Directions, may_turn
 from interlock.answers.statements.effect_calls import Things, call_of, words_of
 from interlock.answers.statements.effects import EffectState, TurnEffect
 from interlock.answers.statements.languages import foreign_deed
@@ -28,12 +29,15 @@ class TurnRecords(Value, frozen=True):
     calls: tuple[CallSeen, ...] = ()
     effects: tuple[TurnEffect, ...] = ()
     sources: tuple[Source, ...] = ()
+    given: tuple[Source, ...] = ()
+    """What was handed in beside: the preview of a call that was not made."""
 
 
 def check_statements(draft: str, turn: TurnRecords) -> tuple[EffectStatement, ...]:
     """Everything that a draft says of deeds, in order; what cannot be read does not agree."""
     words = lexicon()
     judge: Judge | None = None
+    directions: Directions | None = None
     found: list[EffectStatement] = []
     for sentence in sentences(clean(draft), words):
         if is_unreadable(sentence.text):
@@ -43,6 +47,10 @@ def check_statements(draft: str, turn: TurnRecords) -> tuple[EffectStatement, ..
         if language:
             found.append(_foreign(sentence, language, turn))
             continue
+        if turn.effects and may_turn(sentence):
+            directions = directions or _read_directions(turn, words)
+            turned = directions.check(sentence)
+            found += [turned] if turned is not None else []
         for deed in find_deeds(sentence, words):
             judge = judge or Judge(_read_records(turn, words), words)  # most sentences tell of no deed
             statement = judge.judge(deed)
@@ -72,6 +80,14 @@ def _foreign(sentence: Sentence, language: str, turn: TurnRecords) -> EffectStat
     said = any(word in spoken for tool in turn.tools if tool.name in done for word in tool.says)
     why = "" if said else f"in {language.title()}, no call of this turn is known to have done this"
     return EffectStatement(shorten(sentence.text, 300), Stance.DONE, agrees=said, why=why)
+
+
+def _read_directions(turn: TurnRecords, words: Lexicon) -> Directions:
+    """What was moved from where to where; a preview counts as what would be."""
+    records = _read_records(turn, words)
+    previews = [(_record(source), source.value) for source in turn.given]
+    results = [(_record(source), _value(source)) for source in turn.sources if source.trusted]
+    return Directions(records.calls, Objects([*results, *previews], turn.tools))
 
 
 def _read_records(turn: TurnRecords, words: Lexicon) -> Records:

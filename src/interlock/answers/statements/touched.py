@@ -24,6 +24,7 @@ _MONTHS = ("january february march april may june july august september october 
 _STATES = frozenset({"status", "state", "stage", "phase", "type", "kind", "mode", "channel", "currency", "unit"})
 _NO_NAME = frozenset({"note", "notes", "comment", "message", "text", "reason", "summary"})
 _APART = frozenset({"instead", "than", "not", "unlike", "except", "besides", "without", "but", "like", "from"})
+_ID = re.compile(r"(?:^|_)(?:id|no|nr|number|ref|reference|code|key|sku)$", re.I)
 _DAY_ENDS = ("st", "nd", "rd", "th")
 
 
@@ -49,13 +50,13 @@ class Objects:
             self._add(record, result)
         self._called: dict[str, set[str]] = defaultdict(set)
         """By id: what it is called, as far as tools know."""
-        self.kinds: dict[str, dict[str, str]] = {}
         for tool in tools:
             for argument, known in tool.known_values.items():
                 if isinstance(known, Mapping):
                     for value, names in list(known.items())[:_MOST_NAMES]:
                         same = (names,) if isinstance(names, str) else names
-                        self._called[plain_name(str(value))] |= {plain_name(str(name)) for name in same}
+                        parts = (part for name in same for part in (str(name), str(name).partition(",")[0]))
+                        self._called[plain_name(str(value))] |= {*map(plain_name, parts)}
 
     def _add(self, record: int, result: Json) -> None:
         waiting: list[tuple[Json, tuple[int, ...], int]] = [(result, (), -1)]
@@ -72,14 +73,21 @@ class Objects:
     def of_call(self, call: EffectCall) -> list[Thing]:
         """The objects that a call was made to: they have an id that it was given, and none of that kind beside it."""
         given = {key: plain_name(value) for key, value in call.arguments.items() if isinstance(value, str)}
-        ids = {value for value in given.values() if is_code(value)}
+        codes = {key: value for key, value in given.items() if is_code(value)}
+        # What a thing is called, where the names of the arguments say so: a room that it is moved to is none.
+        ids = {value for key, value in codes.items() if _ID.search(key)} or {*codes.values()}
         found = []
         for thing in self.all if ids else ():
             own = {key: plain_name(value) for key, value in thing.values.items() if _is_name(value)}
-            other = any(key in given and given[key] != value and is_code(value) for key, value in own.items())
+            other = any(_ID.search(key) and key in codes and codes[key] != value for key, value in own.items())
             if not other and not ids.isdisjoint(own.values()):
                 found.append(thing)
         return found
+
+    def called(self) -> Iterator[tuple[str, str]]:
+        """The ids that tools know, each with a name: all of it, and what stands before its first comma."""
+        for value, names in self._called.items():
+            yield from ((value, name) for name in names)
 
     def around(self, thing: Thing) -> list[Thing]:
         """An object with those that it stands in."""
@@ -124,6 +132,11 @@ class TouchedRows:
             if id(thing) not in touched:
                 self._add_foreign(thing, mine)
                 self._days |= {*_days(thing.values)} - own_days
+
+        for value, name in things.called() if self.rows else ():
+            words = tuple(name.split())
+            if not any(value in names for names in mine.values()) and not self._known.issuperset(words):
+                self._foreign.setdefault(words if len(words) > 1 else (name.capitalize(),), name)
 
     def _add_foreign(self, thing: Thing, mine: Mapping[str, set[str]]) -> None:
         for key, value in thing.values.items():
