@@ -51,7 +51,7 @@ _LEAST = 2
 _KEPT_KEY = 80
 
 
-class Changed(NamedTuple):
+class ChangeMade(NamedTuple):
     """What is known of a change: the names of what it was made to, and the figures that went in and came out."""
 
     names: frozenset[str]
@@ -74,11 +74,13 @@ class _Item(NamedTuple):
     """The objects around it, from the outside, by their places in the list of all."""
 
 
-def read_change(arguments: Json, result: Json, fields: Iterable[str]) -> Changed:
+def read_change(arguments: Json, result: Json, fields: Iterable[str]) -> ChangeMade:
     """A change by its arguments and its result; `fields` are those of the read before it."""
     given = arguments if isinstance(arguments, dict) else {}
     known = frozenset(fields)
-    outcome = {key: _number(value) for item in _objects(result) if item.path == "$.value" for key, value in item.value.items()}
+    outcome = {
+        key: _number(value) for item in _objects(result) if item.path == "$.value" for key, value in item.value.items()
+    }
     names = frozenset(plain_name(value) for value in given.values() if isinstance(value, str) and 0 < len(value) <= 80)
     numbers = {name: number for name, value in given.items() if (number := _number(value)) is not None}
     # What a field is set to, the result has under the same name, if it has it at all; two nights more give six.
@@ -87,10 +89,10 @@ def read_change(arguments: Json, result: Json, fields: Iterable[str]) -> Changed
     others = [value for value in given.values() if not isinstance(value, str)]
     is_bare = not others and all(map(is_code, names))
     settles = any(name in _STANDS or name.endswith("_at") for name in outcome)
-    return Changed(names, moves, frozenset(numbers.values()), frozenset(_numbers(result)), is_bare, settles)
+    return ChangeMade(names, moves, frozenset(numbers.values()), frozenset(_numbers(result)), is_bare, settles)
 
 
-def find_moved(value: Json, about: Json, change: Changed) -> frozenset[str]:
+def find_moved(value: Json, about: Json, change: ChangeMade) -> frozenset[str]:
     """The paths of the values of a read that a later change has moved."""
     items = list(_objects(value))
     asked = _names(about) if isinstance(about, dict) else set()
@@ -106,7 +108,7 @@ def find_moved(value: Json, about: Json, change: Changed) -> frozenset[str]:
     return frozenset(found[:_MOST_PATHS])
 
 
-def _moved_in(item: _Item, change: Changed) -> Iterator[str]:
+def _moved_in(item: _Item, change: ChangeMade) -> Iterator[str]:
     """The values of a row that a change was made to, as far as it moved them."""
     for key, value in item.value.items():
         number = _number(value)
@@ -119,7 +121,7 @@ def _moved_in(item: _Item, change: Changed) -> Iterator[str]:
             yield f"{item.path}.{key}"
 
 
-def _sums_in(item: _Item, change: Changed) -> Iterator[str]:
+def _sums_in(item: _Item, change: ChangeMade) -> Iterator[str]:
     """The values around a list, one of whose rows was changed, that are a sum or the number of its rows."""
     for name, rows in item.value.items():
         if not isinstance(rows, list) or len(rows) < _LEAST:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from interlock.answers.grounding.words import stem
@@ -19,6 +19,15 @@ class StateTable:
         self._conditions = re.compile(rf"\b(?:{'|'.join(table['conditions'])})\b|\?", re.I)
         self._several = re.compile(rf"\b(?:{'|'.join(table['several'])})\b|\d\sof\b", re.I)
         self._still = re.compile(rf"\b(?:{'|'.join(table['still'])})\b", re.I)
+        self._pairs: dict[str, list[tuple[str, int]]] = {}
+        """By the stem of a word: the pairs of opposites that it is in, and on which side."""
+        self._phrases: list[tuple[re.Pattern[str], str, int]] = []
+        for name, sides in table["opposites"].items():
+            for side, listed in enumerate(sides):
+                for word in listed:
+                    self._pairs.setdefault(stem(word), []).append((name, side))
+                spelled = "|".join(map(re.escape, listed))
+                self._phrases.append((re.compile(rf"\b(?:{spelled})\b", re.I), name, side))
         self.flag_words = frozenset(map(stem, table["flags"]))
         """Words of a flag's name that do not say what it is about."""
         self.kinds = frozenset(table["kinds"])
@@ -30,6 +39,14 @@ class StateTable:
     def is_of_several(self, text: str) -> bool:
         """Whether it speaks of some of many."""
         return self._several.search(text) is not None
+
+    def sides_of(self, stems: Iterable[str]) -> Iterator[tuple[str, int]]:
+        """The pairs of opposites that words are in, and on which side: 0 or 1."""
+        return (pair for one in stems for pair in self._pairs.get(one, ()))
+
+    def opposite_words(self, part: str) -> Iterator[tuple[str, int]]:
+        """The pairs of opposites that a part of a sentence has a word of, and which side it is on."""
+        return ((name, side) for pattern, name, side in self._phrases if pattern.search(part) is not None)
 
     def is_still(self, part: str) -> bool:
         """Whether a part of a sentence says of things that they are there as before."""

@@ -6,6 +6,7 @@ both kinds of name and none that has these two.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.opposites import Opposites
 from interlock.answers.grounding.rows import Row, plain_name
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.state_words import StateTable
@@ -26,6 +28,7 @@ _MOST_NAMED = 40
 """With more names between two breaks, not every two of them are compared: that is held."""
 _MOST_TRUTHS = 200
 _LONGEST_NAME = 80
+_IT = re.compile(r"\W*(?:it|he|she|they)\b", re.I)
 
 
 class Mismatch(Value, frozen=True):
@@ -46,6 +49,7 @@ class States:
         before: dict[int, Row] = {}
         self._truths: list[Fact] = []
         self._superseded = Superseded(facts)
+        self._opposites = Opposites(facts, table, words)
         self._old: set[tuple[int, str]] = set()
         """Rows and their fields of which a change of the turn has made something else."""
         self._now: dict[tuple[str, str], list[Row]] = defaultdict(list)
@@ -66,6 +70,7 @@ class States:
                 self._now[(fact.place.name.lower(), plain_name(fact.text))].append(fact.place.row)
             if fact.truth is not None and fact.trusted:
                 self._truths.append(fact)
+        self._rows = list(rows.values())[:_MOST_ROWS]
         self._by_name, self._before = _by_name(rows.values()), _by_name(before.values())
         self._gone_names = _by_name(row for key, row in before.items() if key not in rows)
         self._alike = Counter(fact.place.name for fact in self._truths)
@@ -74,7 +79,9 @@ class States:
     def find(self, sentences: Sentences, mentions: Sequence[Mention]) -> Iterator[Mismatch]:
         """What does not belong together."""
         first = {one.start for one in sentences.all}
-        mentions = [self._uncapitalise(mention, sentences.text) if mention.start in first else mention for mention in mentions]
+        mentions = [
+            self._uncapitalise(mention, sentences.text) if mention.start in first else mention for mention in mentions
+        ]
         starts = [mention.start for mention in mentions]
         conditional = [self._table.is_conditional(sentences.text[one.start : one.end]) for one in sentences.all]
         heads: tuple[int, list[Mention]] = (-1, [])
@@ -96,6 +103,8 @@ class States:
                 yield Mismatch(left, right, text.strip()[:80], "it was so before the change")
             yield from self._gone(text, start, here)
             yield from self._pairs(text, start, [*heads[1], *(one for one in here if one not in heads[1])])
+            for why in self._opposites.find(text, self._rows_named(here)):
+                yield Mismatch(start, end, text.strip()[:80], why)
             if sentences.text[end : end + 1] != ":":  # "Online payments: no" says it behind the colon
                 yield from self._contradictions(text, start, here)
 
@@ -126,6 +135,13 @@ class States:
                 if together is not None and together == denied and (not denied or is_state):
                     why = "the results say so of it" if denied else "the results do not say this of it"
                     yield Mismatch(one.start, other.end, text.strip()[:80], why)
+
+    def _rows_named(self, here: Sequence[Mention]) -> list[Row] | None:
+        """The rows that have all the names of a part of a sentence, and those inside of them; None without a name."""
+        hard = [mention for mention in here if not mention.soft and not mention.compared]
+        if not hard:
+            return None
+        return [row for row in self._rows if all(_match(row, mention) for mention in hard)]
 
     def _gone(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
         """Things that are said to be there still, and that a list has no longer after a change."""
@@ -220,13 +236,20 @@ def _is_named(mentions: Sequence[Mention]) -> bool:
 
 
 def _said_before(mentions: Sequence[Mention], starts: Sequence[int], sentences: Sentences, place: int) -> list[Mention]:
-    """What the sentence has named before a part of it that names nothing: that part goes on about it."""
-    first = sentences.all[sentences.at(place)].start
-    for number in range(bisect_left(starts, place) - 1, -1, -1):
-        if mentions[number].start < first:
+    """What the sentence has named before a part of it that names nothing: that part goes on about it.
+
+    A sentence that begins with "it" goes on about what the one before it has named last.
+    """
+    number = sentences.at(place)
+    own = sentences.all[number]
+    goes_on = number > 0 and _IT.match(sentences.text, own.start) is not None
+    before = sentences.all[number - 1]
+    first = before.start if goes_on and before.paragraph == own.paragraph else own.start
+    for at in range(bisect_left(starts, place) - 1, -1, -1):
+        if mentions[at].start < first:
             return []
-        if not mentions[number].soft:
-            return [mentions[number]]
+        if not mentions[at].soft:
+            return [mentions[at]]
     return []
 
 

@@ -41,7 +41,9 @@ class Superseded:
         if not stale:
             return
         # The name of a field is a fact, too, and no value of it.
-        fresh = [fact for fact in facts if not fact.stale and not fact.echo and fact.text.lower() != fact.place.name.lower()]
+        fresh = [
+            fact for fact in facts if not fact.stale and not fact.echo and fact.text.lower() != fact.place.name.lower()
+        ]
         known = {plain_name(fact.text) for fact in fresh if len(fact.text) <= _LONGEST}
         said: dict[tuple[str, str], set[str]] = defaultdict(set)
         """By field and name of the thing: what is said of it now."""

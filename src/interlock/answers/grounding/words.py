@@ -21,7 +21,7 @@ def stem(word: str) -> str:
     word = word.lower().replace("’", "'")
     word = word.removesuffix("'s")
     for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST and not (ending == "s" and word[-2] == "s"):
             word = word[: -len(ending)] + ("y" if ending in ("ies", "ied") else "")
             break
     if len(word) > _SHORTEST and word[-1] == word[-2] and word[-1] not in "aeiouls":

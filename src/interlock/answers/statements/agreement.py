@@ -12,8 +12,7 @@ from interlock.answers.statements.lexicon import Lexicon
 from interlock.answers.statements.matching import Match, Matcher
 from interlock.answers.statements.reports import Reported
 from interlock.answers.statements.rows import Rows
-from interlock.answers.statements.touched import Objects
-from interlock.answers.statements.touched import TouchedRows
+from interlock.answers.statements.touched import Objects, TouchedRows
 from interlock.answers.statements.verb_groups import Stance
 from interlock.answers.statements.verb_kinds import Kind, kind_of, resolve_light
 from interlock.values import Value, shorten

@@ -21,7 +21,9 @@ from interlock.values import Json, shorten
 _SOURCES = frozenset({"from", "source", "old", "previous", "before", "origin", "sender", "former"})
 _TARGETS = frozenset({"to", "target", "new", "into", "dest", "destination", "after", "recipient", "would", "receiver"})
 _INTO = frozenset({"to", "into", "onto"})
-_STOPS = frozenset({",", ";", ":", "(", ")", "|", "—", "–", "and", "but", "for", "at", "on", "because", "so", "with", "as"})
+_STOPS = frozenset(
+    {",", ";", ":", "(", ")", "|", "—", "–", "and", "but", "for", "at", "on", "because", "so", "with", "as"}
+)
 _LONGEST = 8
 _MOST_VALUES = 200
 
@@ -70,7 +72,10 @@ def _is_turned(sides: _Sides, first: Words, second: Words) -> bool:
 
 def _has(said: Words, names: Iterable[Words]) -> bool:
     return any(
-        said[at : at + len(name)] == name for name in names for at in range(len(said) - len(name) + 1) if said[at] == name[0]
+        said[at : at + len(name)] == name
+        for name in names
+        for at in range(len(said) - len(name) + 1)
+        if said[at] == name[0]
     )
 
 
@@ -104,7 +109,7 @@ def _plain(words: Sequence[str]) -> Words:
 
 def _sides_of(call: EffectCall, objects: Objects) -> _Sides:
     sources, targets = set[str](), set[str]()
-    rows = [thing for thing in objects.of_call(call)]
+    rows = objects.of_call(call)
     made = [call.arguments, *(thing.values for thing in rows if thing.record in (0, call.effect.record))]
     for values in made:
         for key, value in _texts(values):
@@ -138,7 +143,7 @@ def _field(key: str) -> str:
 
 def _texts(values: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     for key, value in values.items():
-        if isinstance(value, str) and 0 < len(value) <= 60 and not value[:4].isdigit() or _is_short_number(value):
+        if (isinstance(value, str) and 0 < len(value) <= 60 and not value[:4].isdigit()) or _is_short_number(value):
             yield key, plain_name(str(value))
 
 

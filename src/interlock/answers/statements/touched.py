@@ -1,7 +1,7 @@
 """The rows of results that a call was made to, by the ids that both have, and what other rows say in the same fields.
 
-"Your visit to Dr. Lind is cancelled" names nothing that the call was given. That the row with its id has another doctor,
-and that some other row has this one, says that it was another visit.
+"Your visit to Dr. Lind is cancelled" names nothing that the call was given. That the row with its id has another
+doctor, and that some other row has this one, says that it was another visit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,20 @@ from interlock.values import Json
 _MOST_ROWS, _MOST_NAMES = 2_000, 400
 _LONGEST, _MOST_WORDS, _SHORTEST = 60, 6, 3
 _DATE = re.compile(r"^\d{4}-(\d\d)-(\d\d)")
-_MONTHS = ("january february march april may june july august september october november december").split()
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 _STATES = frozenset({"status", "state", "stage", "phase", "type", "kind", "mode", "channel", "currency", "unit"})
 _NO_NAME = frozenset({"note", "notes", "comment", "message", "text", "reason", "summary"})
 _APART = frozenset({"instead", "than", "not", "unlike", "except", "besides", "without", "but", "like", "from"})
@@ -51,7 +64,7 @@ class Objects:
         self._called: dict[str, set[str]] = defaultdict(set)
         """By id: what it is called, as far as tools know."""
         for tool in tools:
-            for argument, known in tool.known_values.items():
+            for known in tool.known_values.values():
                 if isinstance(known, Mapping):
                     for value, names in list(known.items())[:_MOST_NAMES]:
                         same = (names,) if isinstance(names, str) else names
@@ -84,7 +97,7 @@ class Objects:
                 found.append(thing)
         return found
 
-    def called(self) -> Iterator[tuple[str, str]]:
+    def known_names(self) -> Iterator[tuple[str, str]]:
         """The ids that tools know, each with a name: all of it, and what stands before its first comma."""
         for value, names in self._called.items():
             yield from ((value, name) for name in names)
@@ -133,7 +146,7 @@ class TouchedRows:
                 self._add_foreign(thing, mine)
                 self._days |= {*_days(thing.values)} - own_days
 
-        for value, name in things.called() if self.rows else ():
+        for value, name in things.known_names() if self.rows else ():
             words = tuple(name.split())
             if not any(value in names for names in mine.values()) and not self._known.issuperset(words):
                 self._foreign.setdefault(words if len(words) > 1 else (name.capitalize(),), name)
@@ -190,7 +203,9 @@ class TouchedRows:
 
 _ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1, "latter": -1}
 _LISTED = frozenset({"the", "your", "his", "her", "their", "our", "my", "this", "that"})
-_SMALL = frozenset({"the", "a", "an", "of", "for", "and", "to", "in", "on", "at", "by", "with", "is", "it", "all", "dr"})
+_SMALL = frozenset(
+    {"the", "a", "an", "of", "for", "and", "to", "in", "on", "at", "by", "with", "is", "it", "all", "dr"}
+)
 
 
 def _is_of_list(clause: Sequence[str], at: int) -> bool:

@@ -1,0 +1,78 @@
+"""Flags, states and fields that an answer denies in other words: "still outstanding" of what is paid, "no contract".
+
+What a field says is turned round in two ways without a "not" beside its name: by a word that means the opposite, and by
+a "no" before the name of something that the row has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from itertools import islice
+
+from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.rows import Row
+from interlock.answers.grounding.state_words import StateTable
+from interlock.answers.grounding.words import WordTable, stem, words_in
+
+_NO = re.compile(r"\b(?:no|without(?:\s+an?|\s+any)?)\s+(?=[a-z])", re.I)
+_MOST_WORDS, _MOST_FACTS = 3, 2_000
+_LONGEST_STATE = 40
+
+
+class Opposites:
+    """What rows say of themselves, by the words that would say the contrary."""
+
+    def __init__(self, facts: Sequence[Fact], table: StateTable, words: WordTable) -> None:
+        self._table, self._words = table, words
+        self._sides: list[tuple[Row, str, int, str]] = []
+        """A row, the pair of words that it is about, which side of it the row is on, and how that is written."""
+        self._present: dict[frozenset[str], list[Row]] = defaultdict(list)
+        """By the words of a field: the rows that have something there."""
+        usable = (fact for fact in facts if fact.trusted and not (fact.echo or fact.asked or fact.stale))
+        known = (fact for fact in usable if fact.text != fact.place.name)  # the name of a field is none of its values
+        for fact in islice(known, _MOST_FACTS):
+            self._add_side(fact)
+            if not (fact.number == Decimal(0) or fact.truth is False or fact.counted or fact.label):
+                for name in islice(fact.place.names(), 2):
+                    self._present[self._stems(name)].append(fact.place.row)
+
+    def _stems(self, name: str) -> frozenset[str]:
+        return frozenset(one for one in self._words.in_name(name) if not one.startswith("="))
+
+    def _add_side(self, fact: Fact) -> None:
+        if fact.truth is not None:
+            spoken, turned = {stem(word) for word, _place in words_in(fact.place.name.replace("_", " "))}, not fact.truth
+        elif 0 < len(fact.text) <= _LONGEST_STATE and fact.place.name.lower() in self._table.kinds:
+            spoken, turned = {stem(word) for word, _place in words_in(fact.text)}, False
+        else:
+            return
+        for pair, side in self._table.sides_of(spoken):
+            self._sides.append((fact.place.row, pair, side ^ turned, fact.place.name))
+
+    def find(self, text: str, rows_fit: Sequence[Row] | None) -> Iterator[str]:
+        """What a part of a sentence turns round; `rows_fit`: the rows of what it names, None if it names nothing."""
+        yield from self._contrary(text, rows_fit)
+        if rows_fit is not None:
+            yield from self._missing(text, rows_fit)
+
+    def _contrary(self, text: str, rows_fit: Sequence[Row] | None) -> Iterator[str]:
+        said = list(self._table.opposite_words(text)) if self._sides else ()
+        fitting = None if rows_fit is None else {id(row) for row in rows_fit}
+        for pair, side in said:
+            mine = [one for one in self._sides if one[1] == pair and (fitting is None or id(one[0]) in fitting)]
+            if mine and all(one[2] != side for one in mine) and not self._table.denies(text):
+                yield f"{mine[0][3]} says the contrary"
+                return
+
+    def _missing(self, text: str, rows_fit: Sequence[Row]) -> Iterator[str]:
+        fitting = {id(row) for row in rows_fit}
+        for match in islice(_NO.finditer(text), 8):
+            words = [word for word, _place in islice(words_in(text[match.end() : match.end() + 60]), _MOST_WORDS)]
+            for count in range(1, len(words) + 1):
+                named = self._stems(" ".join(words[:count]))
+                if named and any(id(row) in fitting for row in self._present.get(named, ())):
+                    yield "the results have one"
+                    return

@@ -1,0 +1,35 @@
+"""Turns that found nothing: what is on file then is only that nothing is, and an answer that says no such thing is wrong.
+
+Nothing of a draft can be traced where no result has a value, so a plain "yes, you have some" would pass as small talk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from interlock.answers.requirements import CallSeen
+from interlock.answers.statements.agreement import EffectStatement
+from interlock.answers.statements.lexicon import Lexicon
+from interlock.answers.statements.verb_groups import Stance
+from interlock.answers.statements.wording import Sentence
+from interlock.values import Status, shorten
+
+_AGREEING = frozenset({"yes", "yep", "yeah", "indeed", "correct", "certainly"})
+_EMPTY = frozenset({"unable", "empty", "zero", "0", "unknown", "missing", "without", "nowhere", "failed", "else"})
+
+
+def found_nothing(calls: Sequence[CallSeen]) -> bool:
+    """Whether things were looked for, none was found, and nothing else was done or tried."""
+    return bool(calls) and all(call.status is Status.NO_DATA and not call.changes for call in calls)
+
+
+def unfounded(sentences: Sequence[Sentence], words: Lexicon) -> EffectStatement | None:
+    """The sentence of a draft by which it says that there is something after all: "yes", or no word of nothing at all."""
+    denying = words.negations | words.none | _EMPTY
+    agreeing = (one for one in sentences if one.words[0] in _AGREEING and denying.isdisjoint(one.words))
+    wrong = next(agreeing, None)
+    if wrong is None and all(denying.isdisjoint(one.words) for one in sentences):
+        wrong = next((one for one in sentences if not one.asks), None)
+    if wrong is None:
+        return None
+    return EffectStatement(shorten(wrong.text, 300), Stance.DONE, agrees=False, why="nothing was found in this turn")
