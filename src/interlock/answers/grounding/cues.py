@@ -35,6 +35,10 @@ class Cues:
             )
         return self._found[key]
 
+    def pattern(self, name: str) -> re.Pattern[str]:
+        """The words of a table, to be looked for elsewhere than beside a claim."""
+        return self._patterns[name]
+
     def number(self, claim: Claim) -> int:
         """Which sentence a claim stands in."""
         return self._sentences.at(claim.start)

@@ -44,7 +44,10 @@ class Opposites:
 
     def _add_side(self, fact: Fact) -> None:
         if fact.truth is not None:
-            spoken, turned = {stem(word) for word, _place in words_in(fact.place.name.replace("_", " "))}, not fact.truth
+            spoken, turned = (
+                {stem(word) for word, _place in words_in(fact.place.name.replace("_", " "))},
+                not fact.truth,
+            )
         elif 0 < len(fact.text) <= _LONGEST_STATE and fact.place.name.lower() in self._table.kinds:
             spoken, turned = {stem(word) for word, _place in words_in(fact.text)}, False
         else:
@@ -71,8 +74,9 @@ class Opposites:
         fitting = {id(row) for row in rows_fit}
         for match in islice(_NO.finditer(text), 8):
             words = [word for word, _place in islice(words_in(text[match.end() : match.end() + 60]), _MOST_WORDS)]
-            for count in range(1, len(words) + 1):
-                named = self._stems(" ".join(words[:count]))
-                if named and any(id(row) in fitting for row in self._present.get(named, ())):
-                    yield "the results have one"
-                    return
+            # Up to the first word that says nothing by itself: "no contract with them", not the "no fee" of "no fee rise".
+            count = next((n for n, word in enumerate(words) if not self._words.meanings(word)), len(words))
+            named = self._stems(" ".join(words[:count]))
+            if named and any(id(row) in fitting for row in self._present.get(named, ())):
+                yield "the results have one"
+                return

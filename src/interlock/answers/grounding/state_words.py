@@ -36,6 +36,10 @@ class StateTable:
         """Whether a part of a sentence denies what it says; twice is not at all."""
         return len(self._denies.findall(text)) % 2 == 1
 
+    def has_denial(self, text: str) -> bool:
+        """Whether anything in it is denied."""
+        return self._denies.search(text) is not None
+
     def is_of_several(self, text: str) -> bool:
         """Whether it speaks of some of many."""
         return self._several.search(text) is not None

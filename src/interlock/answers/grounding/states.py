@@ -101,7 +101,7 @@ class States:
                 continue
             for left, right in self._superseded.find(text, start):
                 yield Mismatch(left, right, text.strip()[:80], "it was so before the change")
-            yield from self._gone(text, start, here)
+            yield from self._gone(text, start, near)
             yield from self._pairs(text, start, [*heads[1], *(one for one in here if one not in heads[1])])
             for why in self._opposites.find(text, self._rows_named(here)):
                 yield Mismatch(start, end, text.strip()[:80], why)

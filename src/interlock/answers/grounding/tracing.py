@@ -17,6 +17,7 @@ from interlock.answers.grounding.evidence import Evidence, Fact
 from interlock.answers.grounding.expressions import derive
 from interlock.answers.grounding.field_fit import FieldFit
 from interlock.answers.grounding.figures import FigureMatcher
+from interlock.answers.grounding.hearsay import Hearsay
 from interlock.answers.grounding.index import FactIndex
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
@@ -103,7 +104,7 @@ class Tracer:
             found[place] = Support(claim.text, claim.kind, claim.start, claim.end, "answer", path, "derived")
         if any(item.how == "unsupported" for item in found):
             self._derive(found)
-        more = [*self._mismatches(), *self._foreign(found), *self._unknown()]
+        more = [*self._mismatches(), *self._hearsay(), *self._foreign(found), *self._unknown()]
         return sorted([*found, *more], key=lambda support: support.start)
 
     def _trace_in_order(self, found: list[Support]) -> None:
@@ -144,6 +145,16 @@ class Tracer:
             Support(one.text, "statement", one.start, one.end, why=one.why)
             for one in states.find(self._sentences, self._mentions)
             if (quoted := self._quotes.find(self._sentences.at(one.start))) is None or not quoted.trusted
+        ]
+
+    def _hearsay(self) -> list[Support]:
+        """Sentences that say as true what only an untrusted text has."""
+        hearsay = Hearsay(self._facts, self._meanings, self._words.states, self._words)
+        return [
+            Support(
+                self._text[one.start : one.end].strip()[:80], "statement", one.start, one.end, why="a stranger says so"
+            )
+            for one in hearsay.find(self._sentences, self._cues.pattern("attribution"))
         ]
 
     def _derive(self, found: list[Support]) -> None:
