@@ -63,6 +63,8 @@ class ChangeMade(NamedTuple):
     """The figures of its result."""
     is_bare: bool
     """Nothing was given but what it is made to: return a book, cancel a stay."""
+    outcome: Mapping[str, Decimal | None]
+    """The figures of its result by their fields; None for what is no figure."""
     settles: bool
     """Its result says how the thing stands since: a status, or when it was returned."""
 
@@ -89,7 +91,7 @@ def read_change(arguments: Json, result: Json, fields: Iterable[str]) -> ChangeM
     others = [value for value in given.values() if not isinstance(value, str)]
     is_bare = not others and all(map(is_code, names))
     settles = any(name in _STANDS or name.endswith("_at") for name in outcome)
-    return ChangeMade(names, moves, frozenset(numbers.values()), frozenset(_numbers(result)), is_bare, settles)
+    return ChangeMade(names, moves, frozenset(numbers.values()), frozenset(_numbers(result)), is_bare, outcome, settles)
 
 
 def find_moved(value: Json, about: Json, change: ChangeMade) -> frozenset[str]:
@@ -105,6 +107,7 @@ def find_moved(value: Json, about: Json, change: ChangeMade) -> frozenset[str]:
         found += _counts_of(items[number]) if change.settles else ()
         for above in items[number].above:
             found += _sums_in(items[above], change)
+            found += _outdone_in(items[above], change)
     return frozenset(found[:_MOST_PATHS])
 
 
@@ -119,6 +122,16 @@ def _moved_in(item: _Item, change: ChangeMade) -> Iterator[str]:
         goes_on = any({number + move, number - move} & change.gives for move in change.amounts if move)
         if is_level or goes_on:
             yield f"{item.path}.{key}"
+
+
+def _outdone_in(item: _Item, change: ChangeMade) -> Iterator[str]:
+    """The values around a changed row that the result has anew, or that with its amount give one of the result."""
+    for key, value in item.value.items():
+        number = _number(value)
+        new = change.outcome.get(key)
+        if number is not None and number not in change.gives:
+            if new is not None or any({number + move, number - move} & change.gives for move in change.amounts if move):
+                yield f"{item.path}.{key}"
 
 
 def _sums_in(item: _Item, change: ChangeMade) -> Iterator[str]:

@@ -9,6 +9,14 @@ from typing import Any
 from interlock.answers.grounding.words import stem
 
 
+_ALL = re.compile(r"\b(?:all|both|every|each|everything)\b", re.I)
+_NOT_ALL = re.compile(
+    r"\b(?:not|nearly|almost|of|but|except|at|after|the other)\s+(?:all|both|every|each)\b|\ball but\b", re.I
+)
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_SHORTEST_UN = 6
+
+
 class StateTable:
     """Words for states, those that deny, and those that say something of several things at once."""
 
@@ -55,6 +63,17 @@ class StateTable:
     def is_still(self, part: str) -> bool:
         """Whether a part of a sentence says of things that they are there as before."""
         return self._still.search(part) is not None
+
+    def is_of_all(self, part: str, count: int) -> bool:
+        """Whether a part of a sentence says something of all that there is, and not only of as many as are counted."""
+        if _ALL.search(part) is None or _NOT_ALL.search(part) is not None:
+            return False
+        said = {*re.findall(r"\d+", part), *(word.lower() for word in re.findall(r"[A-Za-z]+", part))}
+        return said.isdisjoint({str(count), *_NUMBERS[count : count + 1]})
+
+    def without_un(self, word: str) -> str:
+        """What a word denies by its beginning: the "paid" of "unpaid"; nothing if it denies nothing."""
+        return word[2:] if word[:2].lower() == "un" and len(word) >= _SHORTEST_UN else ""
 
     def is_open(self, part: str) -> bool:
         """Whether a part of a sentence claims nothing about how it is now."""

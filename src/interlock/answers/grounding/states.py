@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -47,7 +47,9 @@ class States:
         self._table, self._words = table, words
         rows: dict[int, Row] = {}
         before: dict[int, Row] = {}
-        self._truths: list[Fact] = []
+        self._truths: dict[str, list[Fact]] = defaultdict(list)
+        """By the name of a flag: where it stands."""
+        left = _MOST_TRUTHS
         self._superseded = Superseded(facts)
         self._opposites = Opposites(facts, table, words)
         self._old: set[tuple[int, str]] = set()
@@ -68,13 +70,12 @@ class States:
                 self._texts.add(plain_name(fact.text))
             if fact.text and fact.place.name.lower() in table.kinds:
                 self._now[(fact.place.name.lower(), plain_name(fact.text))].append(fact.place.row)
-            if fact.truth is not None and fact.trusted:
-                self._truths.append(fact)
+            if fact.truth is not None and fact.trusted and left:
+                self._truths[fact.place.name].append(fact)
+                left -= 1
         self._rows = list(rows.values())[:_MOST_ROWS]
         self._by_name, self._before = _by_name(rows.values()), _by_name(before.values())
         self._gone_names = _by_name(row for key, row in before.items() if key not in rows)
-        self._alike = Counter(fact.place.name for fact in self._truths)
-        self._truths = self._truths[:_MOST_TRUTHS]
 
     def find(self, sentences: Sentences, mentions: Sequence[Mention]) -> Iterator[Mismatch]:
         """What does not belong together."""
@@ -90,7 +91,8 @@ class States:
             near = mentions[bisect_left(starts, start) : bisect_left(starts, end)]
             here = [mention for mention in near if mention.end <= end]
             if not _is_named(here) and sentences.text[end : end + 1] != "(":  # else what it is of follows
-                said = _said_before(mentions, starts, sentences, start)
+                several = self._table.is_of_several(text)  # "the other two are still open"
+                said = [] if several else _said_before(mentions, starts, sentences, start)
                 plain = [mention for mention in here if " " in sentences.text[mention.start : mention.end]]
                 here = [*(said or plain), *(mention for mention in here if self._is_state(mention))]
             heads = self._heads(heads, sentences, start, end, here)
@@ -106,7 +108,8 @@ class States:
             for why in self._opposites.find(text, self._rows_named(here)):
                 yield Mismatch(start, end, text.strip()[:80], why)
             if sentences.text[end : end + 1] != ":":  # "Online payments: no" says it behind the colon
-                yield from self._contradictions(text, start, here)
+                dates = [mention for mention in near if mention.is_date and mention not in here]
+                yield from self._contradictions(text, start, [*here, *dates])
 
     def _uncapitalise(self, mention: Mention, text: str) -> Mention:
         """A state that begins its sentence is a plain word all the same: "Open: rent and water"."""
@@ -190,21 +193,24 @@ class States:
 
     def _contradictions(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
         """A truth that is said the other way round: "online payments are on" where the field says false."""
-        denied, several = self._table.denies(text), self._table.is_of_several(text)
         spoken = {one for word, _place in words_in(text) for one in self._words.meanings(word)}
-        hard = [mention for mention in here if not mention.soft]
-        for fact in self._truths:
-            mine = self._words_of_flag(fact.place.name)
-            if not mine or not mine <= spoken or any(_match(fact.place.row, mention) is False for mention in hard):
+        turned = {one for word, _place in words_in(text) for one in self._words.meanings(self._table.without_un(word))}
+        telling = [mention for mention in here if not mention.soft or mention.is_date]
+        for name, known in self._truths.items():
+            mine = self._words_of_flag(name)
+            if not mine or not mine <= spoken | turned:
                 continue
-            others = {one.truth for one in self._truths if one.place.name == fact.place.name} - {fact.truth}
-            if others and (several or not hard):
-                continue  # of several rows that differ nobody says which
-            if (fact.truth is True) == denied:
-                yield Mismatch(
-                    start, start + len(text), text.strip()[:80], f"{fact.place.name} is {fact.truth}".lower()
-                )
-                return
+            facts = [fact for fact in known if not any(_match(fact.place.row, one) is False for one in telling)]
+            denied = self._table.denies(text) != bool(mine & turned)
+            truths = [fact.truth is True for fact in facts]
+            if len(set(truths)) == 1 and truths[0] == denied:
+                why = f"{name} is {truths[0]}".lower()
+            elif len(set(truths)) > 1 and self._table.is_of_all(text, truths.count(not denied)):
+                why = f"{name} is not so of all"
+            else:
+                continue
+            yield Mismatch(start, start + len(text), text.strip()[:80], why)
+            return
 
 
 def _by_name(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:

@@ -15,6 +15,7 @@ from interlock.answers.grounding.rows import Row, plain_name
 
 _WORD = re.compile(r"[^\W_]+")
 _DATED = re.compile(r"^\d{4} \d\d")
+_LEFT = re.compile(r"(?:^|_)(?:from|old|previous|source|before|origin|former)(?:_|$)", re.I)
 _LONGEST, _MOST_WORDS, _MOST_OLD = 60, 6, 500
 # What was: the words beside the text, or anywhere in the part of the sentence.
 _BESIDE = re.compile(r"\b(?:from|instead of|rather than|off|not|than|left|to)\s+(?:\w+\s+){0,2}$", re.I)
@@ -44,7 +45,12 @@ class Superseded:
         fresh = [
             fact for fact in facts if not fact.stale and not fact.echo and fact.text.lower() != fact.place.name.lower()
         ]
-        known = {plain_name(fact.text) for fact in fresh if len(fact.text) <= _LONGEST}
+        # Where something was moved from is in the results of the change, too.
+        known = {
+            plain_name(fact.text)
+            for fact in fresh
+            if len(fact.text) <= _LONGEST and not fact.asked and not _LEFT.search(fact.place.name)
+        }
         said: dict[tuple[str, str], set[str]] = defaultdict(set)
         """By field and name of the thing: what is said of it now."""
         for fact in fresh:

@@ -85,7 +85,9 @@ class Matcher:
 
     def _is_other_medium(self, deed: Deed, tool: ToolWords) -> bool:
         """Whether something else was sent than the tool sends: a letter by the one that sends e-mails."""
-        said, sent = self._media(deed), self._media_of(tool)
+        named = {word for word in deed.clause if self._words.verbs.stem(word) in tool.context}
+        # "I refunded the postage of the parcel": what the tool is about was not sent by it.
+        said, sent = self._media(deed) - {self._words.media.get(word) for word in named}, self._media_of(tool)
         return bool(said and sent and not said & sent)
 
     def _media(self, deed: Deed) -> set[str]:
