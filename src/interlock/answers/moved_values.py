@@ -105,9 +105,9 @@ def find_moved(value: Json, about: Json, change: ChangeMade) -> frozenset[str]:
     for number in touched:
         found += _moved_in(items[number], change)
         found += _counts_of(items[number]) if change.settles else ()
-        for above in items[number].above:
-            found += _sums_in(items[above], change)
-            found += _outdone_in(items[above], change)
+    for above in dict.fromkeys(number for one in touched for number in items[one].above):
+        found += _sums_in(items[above], change)
+        found += _outdone_in(items[above], change)
     return frozenset(found[:_MOST_PATHS])
 
 
@@ -128,10 +128,11 @@ def _outdone_in(item: _Item, change: ChangeMade) -> Iterator[str]:
     """The values around a changed row that the result has anew, or that with its amount give one of the result."""
     for key, value in item.value.items():
         number = _number(value)
-        new = change.outcome.get(key)
-        if number is not None and number not in change.gives:
-            if new is not None or any({number + move, number - move} & change.gives for move in change.amounts if move):
-                yield f"{item.path}.{key}"
+        if number is None or number in change.gives:
+            continue
+        goes_on = any({number + move, number - move} & change.gives for move in change.amounts if move)
+        if goes_on or change.outcome.get(key) is not None:
+            yield f"{item.path}.{key}"
 
 
 def _sums_in(item: _Item, change: ChangeMade) -> Iterator[str]:

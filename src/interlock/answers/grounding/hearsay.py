@@ -1,7 +1,8 @@
 """What only somebody else's text says, said as if it were so: "the debt was handed to an agency".
 
-Figures of untrusted results are traced, and may be repeated as theirs. A sentence without a figure is held by its words:
-those that stand in untrusted texts, and neither in a trusted result nor in the question, nor in what the tools are for.
+Figures of untrusted results are traced, and may be repeated as theirs. A sentence without a figure is held by its
+words: those that stand in untrusted texts, and neither in a trusted result nor in the question, nor in what the tools
+are for.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from itertools import islice
 
@@ -55,18 +55,23 @@ class Opposites:
         for pair, side in self._table.sides_of(spoken):
             self._sides.append((fact.place.row, pair, side ^ turned, fact.place.name))
 
-    def find(self, text: str, rows_fit: Sequence[Row] | None) -> Iterator[str]:
-        """What a part of a sentence turns round; `rows_fit`: the rows of what it names, None if it names nothing."""
-        yield from self._contrary(text, rows_fit)
-        if rows_fit is not None:
-            yield from self._missing(text, rows_fit)
+    def find(self, text: str, named: Callable[[], Sequence[Row] | None]) -> Iterator[str]:
+        """What a part of a sentence turns round; `named`: the rows of what it names, None if it names nothing."""
+        said = list(self._table.opposite_words(text)) if self._sides else []
+        lacking = _NO.search(text) is not None
+        if not said and not lacking:
+            return
+        rows = named()
+        if not self._table.denies(text):
+            yield from self._contrary(said, rows)
+        if lacking and rows is not None:
+            yield from self._missing(text, rows)
 
-    def _contrary(self, text: str, rows_fit: Sequence[Row] | None) -> Iterator[str]:
-        said = list(self._table.opposite_words(text)) if self._sides else ()
-        fitting = None if rows_fit is None else {id(row) for row in rows_fit}
+    def _contrary(self, said: Sequence[tuple[str, int]], rows: Sequence[Row] | None) -> Iterator[str]:
+        fitting = None if rows is None else {id(row) for row in rows}
         for pair, side in said:
             mine = [one for one in self._sides if one[1] == pair and (fitting is None or id(one[0]) in fitting)]
-            if mine and all(one[2] != side for one in mine) and not self._table.denies(text):
+            if mine and all(one[2] != side for one in mine):
                 yield f"{mine[0][3]} says the contrary"
                 return
 
@@ -74,7 +79,7 @@ class Opposites:
         fitting = {id(row) for row in rows_fit}
         for match in islice(_NO.finditer(text), 8):
             words = [word for word, _place in islice(words_in(text[match.end() : match.end() + 60]), _MOST_WORDS)]
-            # Up to the first word that says nothing by itself: "no contract with them", not the "no fee" of "no fee rise".
+            # Up to the first word that says nothing by itself: "no contract with them".
             count = next((n for n, word in enumerate(words) if not self._words.meanings(word)), len(words))
             named = self._stems(" ".join(words[:count]))
             if named and any(id(row) in fitting for row in self._present.get(named, ())):

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -105,7 +106,7 @@ class States:
                 yield Mismatch(left, right, text.strip()[:80], "it was so before the change")
             yield from self._gone(text, start, near)
             yield from self._pairs(text, start, [*heads[1], *(one for one in here if one not in heads[1])])
-            for why in self._opposites.find(text, self._rows_named(here)):
+            for why in self._opposites.find(text, partial(self._rows_named, here)):
                 yield Mismatch(start, end, text.strip()[:80], why)
             if sentences.text[end : end + 1] != ":":  # "Online payments: no" says it behind the colon
                 dates = [mention for mention in near if mention.is_date and mention not in here]

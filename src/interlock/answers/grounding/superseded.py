@@ -37,7 +37,8 @@ class Superseded:
     """What fields of things said before a change, where the results say something else of the same field since."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
-        self._old: dict[tuple[str, ...], None] = {}
+        self._old: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+        """By its first word: the words of what was so before."""
         stale = [fact for fact in facts if fact.stale and _is_value(fact)][:_MOST_OLD]
         if not stale:
             return
@@ -60,7 +61,7 @@ class Superseded:
             text = plain_name(fact.text)
             now = set[str]().union(*(said.get((fact.place.name, name), ()) for name in _ids(fact.place.row)))
             if now - {text} and text not in known:
-                self._old[tuple(text.split())] = None
+                self._old[text.partition(" ")[0]].add(tuple(text.split()))
 
     def find(self, text: str, start: int) -> Iterator[tuple[int, int]]:
         """Where a part of a sentence says as true now what was so before a change."""
@@ -68,7 +69,7 @@ class Superseded:
             return
         words = [(match[0].lower(), match.start(), match.end()) for match in _WORD.finditer(text)]
         for at in range(len(words)):
-            for old in self._old:
+            for old in self._old.get(words[at][0], ()):
                 if tuple(word for word, _s, _e in words[at : at + len(old)]) == old:
                     left, right = words[at][1], words[at + len(old) - 1][2]
                     if not is_past(text, left, right):

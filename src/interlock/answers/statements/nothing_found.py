@@ -1,4 +1,4 @@
-"""Turns that found nothing: what is on file then is only that nothing is, and an answer that says no such thing is wrong.
+"""Turns that found nothing: an answer may say that, and not that there is something.
 
 Nothing of a draft can be traced where no result has a value, so a plain "yes, you have some" would pass as small talk.
 """
@@ -24,7 +24,7 @@ def found_nothing(calls: Sequence[CallSeen]) -> bool:
 
 
 def unfounded(sentences: Sequence[Sentence], words: Lexicon) -> EffectStatement | None:
-    """The sentence of a draft by which it says that there is something after all: "yes", or no word of nothing at all."""
+    """The sentence by which a draft says that there is something after all: "yes", or no word of nothing at all."""
     denying = words.negations | words.none | _EMPTY
     agreeing = (one for one in sentences if one.words[0] in _AGREEING and denying.isdisjoint(one.words))
     wrong = next(agreeing, None)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 from interlock.answers.grounding.rows import plain_name
 from interlock.answers.grounding.superseded import is_code
@@ -17,7 +18,7 @@ from interlock.answers.statements.effect_calls import EffectCall
 from interlock.tools import Tool
 from interlock.values import Json
 
-_MOST_ROWS, _MOST_NAMES = 2_000, 400
+_MOST_ROWS, _MOST_NAMES, _MOST_TOUCHED = 2_000, 400, 50
 _LONGEST, _MOST_WORDS, _SHORTEST = 60, 6, 3
 _DATE = re.compile(r"^\d{4}-(\d\d)-(\d\d)")
 _MONTHS = [
@@ -41,10 +42,15 @@ _ID = re.compile(r"(?:^|_)(?:id|no|nr|number|ref|reference|code|key|sku)$", re.I
 _DAY_ENDS = ("st", "nd", "rd", "th")
 
 
+Words = tuple[str, ...]
+
+
 class Thing(NamedTuple):
     """One object of a result."""
 
     values: Mapping[str, Json]
+    names: Mapping[str, str]
+    """Its short texts, by field, as they are compared."""
     record: int
     """In which record it stands; 0 if in none."""
     above: tuple[int, ...]
@@ -58,30 +64,43 @@ class Objects:
 
     def __init__(self, results: Iterable[tuple[int, Json]], tools: Iterable[Tool]) -> None:
         self.all: list[Thing] = []
-        self._lists = 0
+        self._lists: list[list[Thing]] = []
+        self._called: dict[str, set[str]] = defaultdict(set)
+        """By id: what it is called, as far as tools know and rows say."""
+        self._by_tools: list[tuple[str, str]] = []
         for record, result in results:
             self._add(record, result)
-        self._called: dict[str, set[str]] = defaultdict(set)
-        """By id: what it is called, as far as tools know."""
         for tool in tools:
             for known in tool.known_values.values():
                 if isinstance(known, Mapping):
-                    for value, names in list(known.items())[:_MOST_NAMES]:
-                        same = (names,) if isinstance(names, str) else names
-                        parts = (part for name in same for part in (str(name), str(name).partition(",")[0]))
-                        self._called[plain_name(str(value))] |= {*map(plain_name, parts)}
+                    self._add_known(known)
+
+    def _add_known(self, known: Mapping[Any, Any]) -> None:
+        """Names that a tool knows: all of each, and what stands before its first comma."""
+        for value, names in islice(known.items(), _MOST_NAMES):
+            same = (names,) if isinstance(names, str) else names
+            parts = {plain_name(part) for name in same for part in (str(name), str(name).partition(",")[0])}
+            self._called[plain_name(str(value))] |= parts
+            self._by_tools += [(plain_name(str(value)), part) for part in parts]
 
     def _add(self, record: int, result: Json) -> None:
         waiting: list[tuple[Json, tuple[int, ...], int]] = [(result, (), -1)]
         while waiting and len(self.all) < _MOST_ROWS:
-            value, above, siblings = waiting.pop(0) if len(waiting) < _MOST_ROWS else waiting.pop()
+            value, above, siblings = waiting.pop()
             if isinstance(value, dict):
-                self.all.append(Thing(value, record, above, siblings))
+                names = {key: plain_name(str(text)) for key, text in value.items() if _is_name(text)}
+                self.all.append(Thing(value, names, record, above, siblings))
+                if siblings >= 0:
+                    self._lists[siblings].append(self.all[-1])
+                own = {name for key, name in names.items() if key in ("name", "title", "label")}
+                for name in names.values() if own else ():
+                    self._called[name] |= own if is_code(name) else set()
                 inside = (*above[-3:], len(self.all) - 1)
                 waiting += [(item, inside, -1) for item in value.values() if isinstance(item, dict | list)]
             elif isinstance(value, list):
-                self._lists += 1
-                waiting += [(item, above, self._lists) for item in value[:_MOST_ROWS] if isinstance(item, dict)]
+                self._lists.append([])
+                rows = [item for item in value[:_MOST_ROWS] if isinstance(item, dict)]
+                waiting += [(item, above, len(self._lists) - 1) for item in reversed(rows)]
 
     def of_call(self, call: EffectCall) -> list[Thing]:
         """The objects that a call was made to: they have an id that it was given, and none of that kind beside it."""
@@ -91,16 +110,18 @@ class Objects:
         ids = {value for key, value in codes.items() if _ID.search(key)} or {*codes.values()}
         found = []
         for thing in self.all if ids else ():
-            own = {key: plain_name(value) for key, value in thing.values.items() if _is_name(value)}
-            other = any(_ID.search(key) and key in codes and codes[key] != value for key, value in own.items())
-            if not other and not ids.isdisjoint(own.values()):
+            other = any(key in thing.names and thing.names[key] != codes[key] for key in codes if _ID.search(key))
+            if not other and not ids.isdisjoint(thing.names.values()):
                 found.append(thing)
         return found
 
+    def rows_beside(self, thing: Thing) -> list[Thing]:
+        """The objects of the list that an object is in, in their order."""
+        return self._lists[thing.siblings] if thing.siblings >= 0 else []
+
     def known_names(self) -> Iterator[tuple[str, str]]:
-        """The ids that tools know, each with a name: all of it, and what stands before its first comma."""
-        for value, names in self._called.items():
-            yield from ((value, name) for name in names)
+        """The ids that tools know, each with a name."""
+        return iter(self._by_tools)
 
     def around(self, thing: Thing) -> list[Thing]:
         """An object with those that it stands in."""
@@ -108,15 +129,7 @@ class Objects:
 
     def names_of(self, value: str) -> set[str]:
         """What goes by an id: names that tools know, and names in rows that have the id as their own."""
-        found = {value, *self._called.get(value, ())}
-        for thing in self.all:
-            if any(isinstance(own, str) and plain_name(own) == value for own in thing.values.values()):
-                found |= {
-                    plain_name(own)
-                    for key, own in thing.values.items()
-                    if key in ("name", "title", "label") and isinstance(own, str)
-                }
-        return found
+        return {value, *self._called.get(value, ())}
 
 
 def _is_name(value: Json) -> bool:
@@ -126,55 +139,57 @@ def _is_name(value: Json) -> bool:
 class TouchedRows:
     """Of one call: what the rows say that it was made to, and what else other rows say in the same fields."""
 
-    def __init__(self, call: EffectCall, things: Objects, context: Iterable[str]) -> None:
-        self._things, self.rows = things, things.of_call(call)
+    def __init__(self, call: EffectCall, objects: Objects, context: Iterable[str]) -> None:
+        self._objects, self.rows = objects, objects.of_call(call)[:_MOST_TOUCHED]
+        around = [thing for row in self.rows for thing in objects.around(row)]
+        given = {key: plain_name(value) for key, value in call.arguments.items() if isinstance(value, str)}
         mine: dict[str, set[str]] = defaultdict(set)
-        around = [thing for row in self.rows for thing in things.around(row)]
-        for values in (call.arguments, *(thing.values for thing in around)):
-            for key, value in values.items():
-                if _is_name(value):
-                    mine[key].add(plain_name(str(value)))
-                    mine[key] |= things.names_of(plain_name(str(value))) if is_code(plain_name(str(value))) else set()
+        for names in (given, *(thing.names for thing in around)):
+            for key, name in names.items():
+                mine[key] |= objects.names_of(name) if is_code(name) else {name}
         self._known = {word for names in mine.values() for name in names for word in name.split()} | {*context}
-        self._foreign: dict[tuple[str, ...], str] = {}
-        """Names that only rows have to which the call was not made, by their words."""
-        own_days = {day for row in around for day in _days(row.values)} | {*_days(call.arguments)}
+        self._foreign: dict[str, dict[Words, str]] = defaultdict(dict)
+        """By their first word: names that only rows have to which the call was not made."""
         self._days: set[tuple[int, int]] = set()
-        touched = {id(thing) for thing in around}
-        for thing in things.all if self.rows else ():
+        if self.rows:
+            own_days = {day for row in around for day in _days(row.values)} | {*_days(call.arguments)}
+            self._read_others(mine, {id(thing) for thing in around}, own_days)
+
+    def _read_others(self, mine: Mapping[str, set[str]], touched: set[int], own_days: set[tuple[int, int]]) -> None:
+        for thing in self._objects.all:
             if id(thing) not in touched:
                 self._add_foreign(thing, mine)
                 self._days |= {*_days(thing.values)} - own_days
-
-        for value, name in things.known_names() if self.rows else ():
+        own = set[str]().union(*mine.values())
+        for value, name in self._objects.known_names():
             words = tuple(name.split())
-            if not any(value in names for names in mine.values()) and not self._known.issuperset(words):
-                self._foreign.setdefault(words if len(words) > 1 else (name.capitalize(),), name)
+            if words and value not in own and not self._known.issuperset(words):
+                self._keep(words, name, capital=len(words) == 1)
 
     def _add_foreign(self, thing: Thing, mine: Mapping[str, set[str]]) -> None:
-        for key, value in thing.values.items():
-            if key not in mine or key in _STATES or key in _NO_NAME or not _is_name(value):
+        for key, name in thing.names.items():
+            written, words = str(thing.values[key]), tuple(name.split())
+            if key not in mine or key in _STATES or key in _NO_NAME or name in mine[key]:
                 continue
-            name = plain_name(str(value))
-            words = tuple(name.split())
-            if name in mine[key] or len(words) > _MOST_WORDS or _DATE.match(str(value)) or name.isdigit():
+            if not words or len(words) > _MOST_WORDS or _DATE.match(written) or name.isdigit():
                 continue
             if not self._known.issuperset(words):
-                self._foreign[words] = name
+                self._keep(words, name, capital=False)
                 for word in words:  # "Lindqvist" of "Dr. Lindqvist": said with a capital, it is the name
-                    if word not in self._known and len(word) >= _SHORTEST and f"{word.capitalize()}" in str(value):
-                        self._foreign.setdefault((word.capitalize(),), name)
+                    if word not in self._known and len(word) >= _SHORTEST and word.capitalize() in written:
+                        self._keep((word,), name, capital=len(words) > 1)
+
+    def _keep(self, words: Words, name: str, *, capital: bool) -> None:
+        """`capital`: only where it is written with one, as the word has other meanings."""
+        self._foreign[words[0]].setdefault((words[0].capitalize(),) if capital else words, name)
 
     def other_in(self, clause: Sequence[str], text: str) -> str | None:
         """A name or day in a clause that only rows have to which the call was not made."""
-        spoken = " ".join(clause)
-        tokens = plain_name(spoken).split()
-        for at in range(len(tokens)):
-            for words, name in self._foreign.items():
-                if len(words) == 1 and words[0][:1].isupper():
-                    said = tokens[at] == words[0].lower() and re.search(rf"\b{words[0]}\b", text) is not None
-                else:
-                    said = tuple(tokens[at : at + len(words)]) == words
+        tokens = plain_name(" ".join(clause)).split()
+        for at, token in enumerate(tokens):
+            for words, name in self._foreign.get(token, {}).items():
+                plain = tuple(word.lower() for word in words)
+                said = tuple(tokens[at : at + len(words)]) == plain and (words == plain or words[0] in text)
                 if said and not _APART & {*tokens[max(0, at - 3) : at]}:
                     return name
         day = next((day for day in days_in(tokens) if day in self._days), None)
@@ -182,15 +197,14 @@ class TouchedRows:
 
     def names_own(self, clause: Sequence[str]) -> bool:
         """Whether a clause names something that only rows have to which the call was made."""
-        foreign = {word for words in self._foreign for word in words}
+        foreign = {word.lower() for named in self._foreign.values() for words in named for word in words}
         return bool(({*plain_name(" ".join(clause)).split()} & self._known) - foreign - _SMALL)
 
     def is_ordinal(self, clause: Sequence[str]) -> bool | None:
         """Whether "the second fee" is the one that the call was made to; None where that cannot be told."""
         at = next((n for n, word in enumerate(clause) if word in _ORDINALS and _is_of_list(clause, n)), None)
         for row in self.rows if at is not None else ():
-            rows = [thing for thing in self._things.all if thing.siblings == row.siblings and row.siblings >= 0]
-            rows = _meant(rows, clause)
+            rows = _meant(self._objects.rows_beside(row), clause)
             place = _ORDINALS[clause[at or 0]]
             if row not in rows or len(rows) < 2 or place >= len(rows):
                 continue
@@ -214,10 +228,7 @@ def _is_of_list(clause: Sequence[str], at: int) -> bool:
 
 def _meant(rows: Sequence[Thing], clause: Sequence[str]) -> list[Thing]:
     """The rows of a list that a clause can mean: those that have the words which tell some of them apart."""
-    words = [
-        {word for value in row.values.values() if _is_name(value) for word in plain_name(str(value)).split()}
-        for row in rows
-    ]
+    words = [{word for name in row.names.values() for word in name.split()} for row in rows]
     every = set[str]().union(*words)
     said = {word for word in clause if word in every and len(word) >= _SHORTEST} - _SMALL
     return [row for row, own in zip(rows, words, strict=True) if said <= own] if said else list(rows)
