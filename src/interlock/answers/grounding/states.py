@@ -134,9 +134,11 @@ class States:
                     continue
                 is_state = self._is_state(one) or self._is_state(other)
                 together = self._together(one, other)
-                if together is None and is_state and not denied and self._was(text, start, one, other):
-                    yield Mismatch(one.start, other.end, text.strip()[:80], "it was so before the change")
-                if together is not None and together == denied and (not denied or is_state):
+                old = self._old_row(one, other) if is_state and not denied and not together else None
+                if old is not None:
+                    if self._is_said_as_now(text, start, one, other, old):
+                        yield Mismatch(one.start, other.end, text.strip()[:80], "it was so before the change")
+                elif together is not None and together == denied and (not denied or is_state):
                     why = "the results say so of it" if denied else "the results do not say this of it"
                     yield Mismatch(one.start, other.end, text.strip()[:80], why)
 
@@ -157,14 +159,18 @@ class States:
             if gone and not one.soft and not is_past(text, max(0, one.start - start), max(0, one.end - start)):
                 yield Mismatch(one.start, one.end, text.strip()[:80], "it was there before the change")
 
-    def _was(self, text: str, start: int, one: Mention, other: Mention) -> bool:
-        """Whether a state is said of a named thing that only a row from before a change has, and as how it is now."""
+    def _old_row(self, one: Mention, other: Mention) -> Row | None:
+        """A row from before a change that has both names."""
+        rows = _rows_of(self._before, one, other)
+        return next((row for row in rows if _match(row, one) and _match(row, other)), None)
+
+    def _is_said_as_now(self, text: str, start: int, one: Mention, other: Mention, old: Row) -> bool:
+        """Whether a state that a thing had before a change is said of it as how it is, and is so of no other."""
         state, thing = (one, other) if self._is_state(one) else (other, one)
-        old = [row for row in _rows_of(self._before, one, other) if _match(row, one) and _match(row, other)]
-        if not old or is_past(text, max(0, state.start - start), max(0, state.end - start)):
+        if is_past(text, max(0, state.start - start), max(0, state.end - start)):
             return False
         now = [row for kind, names in state.names.items() for name in names for row in self._now.get((kind, name), ())]
-        return all(_match(row, thing) is False or _is_other(row, old[0]) for row in now[:_MOST_ROWS])
+        return all(_match(row, thing) is False or _is_other(row, old) for row in now[:_MOST_ROWS])
 
     def _is_state(self, mention: Mention) -> bool:
         return mention.soft and bool(set(mention.names) & self._table.kinds)

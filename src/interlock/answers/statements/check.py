@@ -12,7 +12,7 @@ from interlock.answers.statements.effect_calls import Things, call_of, words_of
 from interlock.answers.statements.effects import EffectState, TurnEffect
 from interlock.answers.statements.languages import foreign_deed
 from interlock.answers.statements.lexicon import Lexicon, lexicon
-from interlock.answers.statements.nothing_found import found_nothing, unfounded
+from interlock.answers.statements.nothing_found import find_unfounded, found_nothing
 from interlock.answers.statements.reading import find_deeds
 from interlock.answers.statements.reports import Reported
 from interlock.answers.statements.rows import Rows
@@ -42,7 +42,9 @@ def check_statements(draft: str, turn: TurnRecords) -> tuple[EffectStatement, ..
     found: list[EffectStatement] = []
     read = list(sentences(clean(draft), words))
     if found_nothing(turn.calls) and not turn.given:
-        wrong = unfounded([one for one in read if not is_unreadable(one.text) and not foreign_deed(one.words)], words)
+        wrong = find_unfounded(
+            [one for one in read if not is_unreadable(one.text) and not foreign_deed(one.words)], words
+        )
         found += [wrong] if wrong is not None else []
     for sentence in read:
         if is_unreadable(sentence.text):

@@ -23,7 +23,7 @@ def found_nothing(calls: Sequence[CallSeen]) -> bool:
     return bool(calls) and all(call.status is Status.NO_DATA and not call.changes for call in calls)
 
 
-def unfounded(sentences: Sequence[Sentence], words: Lexicon) -> EffectStatement | None:
+def find_unfounded(sentences: Sequence[Sentence], words: Lexicon) -> EffectStatement | None:
     """The sentence by which a draft says that there is something after all: "yes", or no word of nothing at all."""
     denying = words.negations | words.none | _EMPTY
     agreeing = (one for one in sentences if one.words[0] in _AGREEING and denying.isdisjoint(one.words))
