@@ -194,7 +194,6 @@ OF_ANOTHER = [
 OF_THE_SAME = [
     ("I've cancelled the Suite; the Studio stays confirmed.", STAYS),
     ("The first booking is cancelled.", STAYS),
-    ("The Studio was not cancelled.", STAYS),
     ("I've waived the fine for the lost card, $8.", FINES),
     ("I've refunded the $7.50 for the parcel to Adam Cole.", PARCELS),
     ("The parcel of 2 April has been refunded. The one of 9 April was not.", PARCELS),
