@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,14 @@ _FOLLOWING = 1.4
 """A word right behind a figure says more about it than one before: "12 trees on 3 plots"."""
 
 
+_NO_NOUN = re.compile(
+    r"\b(?:is|are|was|were|will|would|has|have|had|can|may|might|must|should|be|been|against|between|since|through|"
+    r"within|without|during|than|after|before|until|as|short|more|less|fewer)\b",
+    re.I,
+)
+"""Behind one of these stands what is said of a figure, and no longer what is counted: "the new 30 will give you 42"."""
+_OUT_OF = re.compile(r"\s+(?:out\s+)?of\s+(?:the\s+|all\s+|our\s+|your\s+|those\s+|these\s+)?(?:[^\W\d_]+\s+)?")
+"""Between a part and its whole: 80 of 96, 3 out of the 12."""
 _PAST_A_BREAK = 0.45
 """A comma, a colon or an "and" between a word and a figure makes it less likely that one is said of the other."""
 
@@ -122,11 +131,12 @@ class Binder:
         at = bisect_left(self._places, claim.end)
         text = self._sentences.text
         limit = self._sentences.all[self._sentences.at(claim.start)].end
-        for place, meanings, _word in self._tokens[at : at + 3]:
+        for place, meanings, word in self._tokens[at : at + 3]:
             if (
                 place >= limit
                 or self._sentences.breaks(claim.end, place)
                 or any(c.isdigit() for c in text[claim.end : place])
+                or _NO_NOUN.search(text, claim.end, place + len(word))
             ):
                 break
             if meanings:
@@ -141,7 +151,9 @@ class Binder:
             return tuple(self._weigh(head[0], head[1], head[1], near=1.0))
         left = max(sentence.start, self._claims[number - 1].end if number and self._is_figure(number - 1) else 0)
         right = sentence.end
-        if number + 1 < len(self._claims) and self._claims[number + 1].start < right:
+        if self._is_part_and_whole(number - 1):
+            right = claim.end  # "80 of 96 are reserved": what follows is said of the 80
+        elif number + 1 < len(self._claims) and self._claims[number + 1].start < right:
             # Behind a break the words are those of the next figure.
             right = min(self._claims[number + 1].start, self._sentences.next_break(claim.end, right))
         found = [*self._weigh(claim.end, right, claim.end, near=_FOLLOWING)]
@@ -151,6 +163,18 @@ class Binder:
             for word in self._words_around(number - 1, alone=True):
                 found.append(NearWord(word.meanings, word.near * _OF_THE_ONE_BEFORE, word.place))
         return tuple(found)
+
+    def _is_part_and_whole(self, number: int) -> bool:
+        """Whether a figure is said as a part of the next one: 80 of 96."""
+        if number < 0:
+            return False
+        one, other = self._claims[number : number + 2]
+        return (
+            one.kind == other.kind == "number"
+            and not one.units
+            and not other.units
+            and _OUT_OF.fullmatch(self._sentences.text, one.end, other.start) is not None
+        )
 
     def _is_figure(self, number: int) -> bool:
         return self._claims[number].kind in ("number", "date", "time", "ratio")

@@ -13,6 +13,7 @@ from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.mentions import is_within
+from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.answers.grounding.words import Meanings, stem
@@ -40,6 +41,8 @@ _PERIODS = {
         "year": ("year", "yearly", "annual", "annually"),
     }.items()
 }
+_QUANTITIES = frozenset({stem("quantity"), stem("pieces"), "=stock"})
+"""Fields that say how many there are, and not of what: `quantity`, `on_hand`."""
 _BEFORE_TERM = re.compile(r"[+×*÷/=]\s?[$€£(]?$|\s[-−–]\s$")
 _BEHIND_TERM = re.compile(r"\s?[+×*÷=]|\s[-−–x/]\s")
 
@@ -62,6 +65,8 @@ class FieldFit:
         money = (fact.units | fact.money for fact in facts if not fact.echo)
         self._currencies = frozenset[str]().union(*money) & words.units.currencies
         self._source_words: dict[str, Meanings] = {}
+        self._row_words: dict[int, Meanings] = {}
+        self._field_words: Meanings | None = None
         self._rows: dict[tuple[str, int], list[Fact]] = defaultdict(list)
         self._texts: dict[int, set[str]] = defaultdict(set)
         for fact in facts:
@@ -99,12 +104,14 @@ class FieldFit:
             if any(
                 word.near >= _BESIDE_IT and beside < word.near * _AS_NEAR and not self._is_taken(word, other, claim)
                 for other in others
-                for word in bound.naming(other.own | other.described, own)
+                for word in bound.naming(other.own | other.described, own | self._named_in(fact.place.row))
             ):
                 return False
-        if mine > _WEAK or claim.kind != "number" or claim.units & fact.units or fact.prose:
+        if mine > _WEAK or claim.kind != "number" or fact.number is None or claim.units & fact.units or fact.prose:
             return True
         known = fact.words | self._asked_words | self._words_of(fact.source)
+        if fact.own & _QUANTITIES:
+            known |= self._all_words()
         return bool(claim.units) or _is_telling(claim) or not bound.noun or bool(bound.noun & known)
 
     def _is_taken(self, word: NearWord, fact: Fact, claim: Claim) -> bool:
@@ -134,6 +141,21 @@ class FieldFit:
             texts = " ".join(fact.text for fact in self._facts if fact.source == source and fact.text)[:_MOST_TEXT]
             found = self._source_words[source] = self._words.words.in_name(texts)
         return found
+
+    def _named_in(self, row: Row) -> Meanings:
+        """What the words of a thing's own names stand for: the set of a brake pad set says what it is, and no field."""
+        found = self._row_words.get(id(row))
+        if found is None:
+            names = " ".join(name for same in row.names.values() for name in same)[:_MOST_TEXT]
+            found = self._row_words[id(row)] = self._words.words.in_name(names)
+        return found
+
+    def _all_words(self) -> Meanings:
+        """What the names of all fields of the results stand for: a quantity may be one of anything that they name."""
+        if self._field_words is None:
+            own = {fact.place.name: fact.own for fact in self._facts if not fact.asked and not fact.echo}
+            self._field_words = frozenset[str]().union(*own.values())
+        return self._field_words
 
     def _is_per_another(self, fact: Fact, claim: Claim) -> bool:
         """Whether a figure is said to be of another length of time than its field: 2.4 % a month of a yearly rate."""
