@@ -20,7 +20,7 @@ from interlock.values import Json, Status
 _NO_FIELD = frozenset(
     {
         "amount",
-        "date",
+        "dat",
         "tim",
         "not",
         "messag",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from interlock.answers.grounding.claims import Claim
@@ -63,6 +63,8 @@ class Bound(Value, frozen=True):
     """The words around it."""
     noun: Meanings
     """What the word right behind it stands for, where it is one that says what is counted."""
+    replaced: Mapping[int, frozenset[str]] = {}
+    """By row: the kinds of its names that no longer hold."""
 
     def affinity(self, meanings: Meanings) -> float:
         """How much the words around it speak of something: each word counts once, one of the same group for less."""
@@ -90,20 +92,26 @@ class Bound(Value, frozen=True):
 
     def fit(self, row: Row) -> int:
         """1: the row is of what is named; 0: nothing is named that it could be of; -1: it is of something else."""
-        return _fit(self.topics, row)
+        return _fit(self.topics, row, self.replaced.get(id(row), frozenset()))
 
     def fit_beside(self, row: Row) -> int:
         """The same of all things that are named near it."""
-        return _fit(self.beside, row)
+        return _fit(self.beside, row, self.replaced.get(id(row), frozenset()))
 
 
 class Binder:
     """Says of each claim what it is said to be of."""
 
     def __init__(
-        self, sentences: Sentences, claims: Sequence[Claim], mentions: Sequence[Mention], words: WordTable
+        self,
+        sentences: Sentences,
+        claims: Sequence[Claim],
+        mentions: Sequence[Mention],
+        words: WordTable,
+        replaced: Mapping[int, frozenset[str]],
     ) -> None:
         self._sentences, self._claims, self._mentions, self._words = sentences, claims, mentions, words
+        self._replaced = replaced
         self._by_sentence: dict[int, list[Mention]] = defaultdict(list)
         for mention in mentions:
             self._by_sentence[sentences.at(mention.start)].append(mention)
@@ -125,7 +133,7 @@ class Binder:
         words = self._words_around(number)
         noun = self._noun(claim)
         topics, beside = self._topics(claim, order)
-        return Bound(topics, beside, words, noun)
+        return Bound(topics, beside, words, noun, self._replaced)
 
     def _noun(self, claim: Claim) -> Meanings:
         at = bisect_left(self._places, claim.end)
@@ -280,10 +288,10 @@ def _topic(group: Sequence[Mention], chosen: Sequence[Mention]) -> dict[str, fro
     return {kind: names for kind in kinds if (names := _all_names(chosen, kind))}
 
 
-def _fit(topics: Topics, row: Row) -> int:
+def _fit(topics: Topics, row: Row, replaced: frozenset[str]) -> int:
     found = 0
     for topic in topics:
-        have = [(row.names_of_kind(kind), wanted) for kind, wanted in topic.items()]
+        have = [(row.names_of_kind(kind), wanted) for kind, wanted in topic.items() if kind not in replaced]
         if any(names & wanted for names, wanted in have):
             found = 1
         elif any(names for names, _wanted in have):

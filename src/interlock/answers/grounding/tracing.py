@@ -21,6 +21,7 @@ from interlock.answers.grounding.index import FactIndex
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
 from interlock.answers.grounding.quotes import Quotes
+from interlock.answers.grounding.rows import kind_of_argument
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.states import States
 from interlock.answers.grounding.support import Support
@@ -46,11 +47,15 @@ _RANKS = ("exact", "rounded", "counted", "derived", "echo")
 _PAST_BEFORE = re.compile(
     r"\b(?:from|was|were|had|previously|before|instead of|rather than|not|originally|earlier|formerly|used to be|old|"
     r"until now|prior|former|above|below|over|under|than|read|showed)\b"
-    r"(?:\s+(?:the|a|an|at|of|been|only|about|still|your|its|being|standing|limit|balance|rate|in)){0,4}\W{0,3}$",
+    r"(?:\s+(?:the|a|an|at|of|on|been|only|about|still|your|its|being|standing|limit|balance|rate|in|(?:the|an?)\s[a-z]{2,12}ed|"
+    r"\d{1,2}(?:st|nd|rd|th)|(?:mon|tues|wednes|thurs|fri|satur|sun)day)){0,4}[^\w;.!?]{0,3}$",
     re.I,
 )
+_SINCE = re.compile(r"\bsince\b[^.;:\d]{0,40}$", re.I)
+"""What has been since a day: that day is of what was there before."""
 _PAST_AFTER = re.compile(
-    r"\W{0,3}(?:\w{1,20}\W{1,3}){0,2}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])",
+    r"\W{0,3}(?:\w{1,20}\W{1,3}){0,3}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])"
+    r"|\s?(?:→|⇒|[-=]>)",
     re.I,
 )
 
@@ -82,7 +87,7 @@ class Tracer:
         self._starts = [mention.start for mention in self._mentions]
         spoken = {(kind, name) for mention in self._mentions for kind, same in mention.names.items() for name in same}
         self._index = FactIndex(said, evidence.facts, words.field_magnitudes.values(), words.measures, spoken)
-        self._binder = Binder(self._sentences, said, self._mentions, words.words)
+        self._binder = Binder(self._sentences, said, self._mentions, words.words, _replaced_names(evidence.facts))
         self._cues = Cues(words.derivations, self._sentences, words.words)
         counts = [fact.number for fact in evidence.facts if fact.counted and fact.number is not None]
         things = {name for mention in self._mentions for name in mention.names.items()}
@@ -277,7 +282,18 @@ class Tracer:
     def _is_past(self, claim: Claim) -> bool:
         """Whether the words beside a claim say that it was so: from $800, was 12, 7 before."""
         before, after = self._text[max(0, claim.start - 34) : claim.start], self._text[claim.end : claim.end + 26]
-        return _PAST_BEFORE.search(before) is not None or _PAST_AFTER.match(after) is not None
+        if _PAST_BEFORE.search(before) is not None or _PAST_AFTER.match(after) is not None:
+            return True
+        return claim.kind == "date" and _SINCE.search(self._text, max(0, claim.start - 50), claim.start) is not None
+
+
+def _replaced_names(facts: Sequence[Fact]) -> dict[int, frozenset[str]]:
+    """By row: the kinds of its names that a later change has replaced. It is still of what it is called otherwise."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for fact in facts:
+        if fact.stale and fact.text:
+            found[id(fact.place.row)].add(kind_of_argument(fact.place.name))
+    return {row: frozenset(kinds) for row, kinds in found.items()}
 
 
 def _weekday(year: int | None, month: int | None, day: int | None) -> int:
