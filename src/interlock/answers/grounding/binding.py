@@ -13,7 +13,7 @@ from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
-from interlock.answers.grounding.words import Meanings, WordTable, words_in
+from interlock.answers.grounding.words import Meanings, WordTable, has_stem, words_in
 from interlock.values import Value
 
 _A_BREAK = 3
@@ -72,7 +72,7 @@ class Bound(Value, frozen=True):
         for word in self.words:
             shared = word.meanings & meanings
             if shared:
-                total += word.near if _has_stem(shared) else word.near * _SAME_GROUP
+                total += word.near if has_stem(shared) else word.near * _SAME_GROUP
         return total
 
     def speaks_of(self, fact: Fact) -> float:
@@ -82,7 +82,7 @@ class Bound(Value, frozen=True):
     def naming(self, names: Meanings, apart_from: Meanings = frozenset()) -> Iterator[NearWord]:
         """The words that are one of these themselves, not only of the same group, and none of the others."""
         for word in self.words:
-            if _has_stem(word.meanings & names) and not _has_stem(word.meanings & apart_from):
+            if has_stem(word.meanings & names) and not has_stem(word.meanings & apart_from):
                 yield word
 
     @property
@@ -325,10 +325,6 @@ def _by_topic(mentions: Sequence[Mention]) -> list[list[Mention]]:
                 apart.append(group)
         groups = [*apart, (kinds, mine)]
     return [sorted(group, key=lambda mention: mention.start) for _kinds, group in groups]
-
-
-def _has_stem(words: Meanings) -> bool:
-    return any(not word.startswith("=") for word in words)
 
 
 def _all_names(mentions: Sequence[Mention], kind: str) -> frozenset[str]:

@@ -17,16 +17,16 @@ from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.groups import Groups
 from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.row_counts import RowCounts
 from interlock.answers.grounding.rows import NOWHERE
-from interlock.answers.grounding.terms import Calculation, Term
+from interlock.answers.grounding.terms import Calculation, Group, Term
 from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.answers.grounding.words import Meanings
 
 _MOST_PAIRED = 90
 """So many values are put together in pairs, the first that were read."""
-_MOST_ROWS = 500
-_MOST_GROUPS = 60
 _TIME_UNITS = frozenset({"minute", "hour", "day", "week", "month", "year"})
 _DAYS = frozenset({"day", "week"})
 _OF = re.compile(r"\s?(?:of|in)\b", re.I)
@@ -37,7 +37,6 @@ _COMPARED = re.compile(
     re.I,
 )
 _MOST_COUNTED = 60
-_MOST_SHARED = 2_000
 _MOST_BESIDE = 30
 """A sentence with more figures is not read for what is above or below one of them."""
 _QUESTION = "question"
@@ -51,7 +50,7 @@ class Derivations:
     def __init__(
         self, facts: Sequence[Fact], words: Vocabulary, cues: Cues, text: str, mentions: Sequence[Mention]
     ) -> None:
-        self._words, self._cues, self._text, self._mentions = words, cues, text, mentions
+        self._words, self._cues, self._text = words, cues, text
         usable = [fact for fact in facts if fact.trusted and not fact.label]
         values = [
             (fact, Term(fact))
@@ -64,20 +63,10 @@ class Derivations:
         self._dates = [fact for fact in usable if all(fact.date)]
         self._times = [fact for fact in usable if fact.minutes is not None and not fact.echo]
         self._by_sentence: dict[int, list[Claim]] = defaultdict(list)
-        self._shared: list[tuple[str, list[Term], Meanings]] | None = None
-        self._current: dict[str, set[str]] = defaultdict(set)
-        """By kind: the names of what is there now, not of what a change has done away with."""
-        for row in {id(fact.place.row): fact.place.row for fact in usable if not fact.stale}.values():
-            for kind, names in row.names.items():
-                self._current[kind] |= names
-        self._columns: dict[str, list[Term]] = defaultdict(list)
-        for fact, term in values:
-            if not fact.stale:
-                self._columns[term.column].append(term)
-        self._texts: dict[int, list[Fact]] = defaultdict(list)
-        for fact in usable:
-            if (fact.text or fact.truth is not None) and not fact.echo:
-                self._texts[id(fact.place.row)].append(fact)
+        self._groups = Groups(values, usable, words.words)
+        self._counted = RowCounts(text, mentions, usable)
+        self._summed: dict[int, Sequence[Term]] = {}
+        """By sentence: what was added up in it. How many those are may be said beside their sum."""
 
     def find(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> tuple[str, str] | None:
         """The sources and the calculation behind a figure; None if there is none that the sentence speaks of."""
@@ -87,6 +76,8 @@ class Derivations:
             if self._agrees(claim, made) and _fits(bound, made):
                 source = ", ".join(dict.fromkeys(term.source for term in made.terms))
                 self._terms.append(Term.from_others(claim.number, claim.units, source, made.what))
+                if made.what.startswith("the sum"):
+                    self._summed[self._cues.number(claim)] = made.terms
                 return source, made.what
         return None
 
@@ -108,7 +99,10 @@ class Derivations:
         if self._cues.has("product", claim):
             yield from self._products(claim)
         if not claim.units:
-            yield from self._find_counts(claim, bound, said)
+            yield from self._counted.find(claim, bound, self._find_groups(claim))
+            rows = self._summed.get(self._cues.number(claim))
+            if rows:
+                yield Calculation(Decimal(len(rows)), frozenset(), "the rows of a sum", ())
         yield from self._threshold(claim, said)
 
     def _agrees(self, claim: Claim, made: Calculation) -> bool:
@@ -119,48 +113,22 @@ class Derivations:
         roughly = made.what.startswith(("the mean", "from ")) or "percent" in claim.units
         return any(_close(abs(one), abs(claim.number), claim, roughly=roughly) for one in wanted)
 
-    def _groups(self, claim: Claim) -> Iterator[tuple[str, list[Term], bool]]:
-        """Columns, and the parts of them whose rows have a value in common that the sentence speaks of."""
-        sentence = self._cues.words(claim)
-        telling = _digits(claim) >= _TELLING
-        for column, terms in self._columns.items():
-            if 2 <= len(terms) <= _MOST_ROWS:
-                yield column, terms, False
-        for what, some, words in self._shared_values():
-            named = bool(words & sentence)
-            if telling or named:
-                yield what, some, named
-
-    def _shared_values(self) -> list[tuple[str, list[Term], Meanings]]:
-        """The parts of columns whose rows have a value in common; found once."""
-        if self._shared is None:
-            self._shared = [one for terms in self._columns.values() for one in self._parts_of(terms)][:_MOST_SHARED]
-        return self._shared
-
-    def _parts_of(self, terms: list[Term]) -> Iterator[tuple[str, list[Term], Meanings]]:
-        if not 2 <= len(terms) <= _MOST_ROWS:
-            return
-        groups: dict[tuple[str, str], list[Term]] = defaultdict(list)
-        for term in terms:
-            for text in self._texts.get(id(term.row), ()):
-                value = text.place.name if text.truth is not None else text.text
-                if text.truth is not False and len(value) <= 60:
-                    groups[(text.place.name, value)].append(term)
-        for (name, value), some in list(groups.items())[:_MOST_GROUPS]:
-            if len(some) < len(terms):
-                yield f"{terms[0].column} where {name} is {value}", some, self._words.words.in_name(value)
+    def _find_groups(self, claim: Claim) -> Iterator[Group]:
+        return self._groups.find(self._cues.words(claim), telling=_digits(claim) >= _TELLING)
 
     def _sums(self, claim: Claim) -> Iterator[Calculation]:
         cued = self._cues.has("sum", claim) or _digits(claim) >= _TELLING
-        for what, some, named in self._groups(claim):
-            if (cued or named) and len(some) > 1:
+        for group in self._find_groups(claim):
+            some = group.terms
+            if (cued or group.named) and len(some) > 1:
                 total = sum((term.number for term in some), Decimal(0))
-                yield Calculation(total, some[0].units, f"the sum of {what}", some)
+                yield Calculation(total, some[0].units, f"the sum of {group.what}", some)
 
     def _averages(self, claim: Claim) -> Iterator[Calculation]:
-        for what, some, _named in self._groups(claim):
+        for group in self._find_groups(claim):
+            some = group.terms
             total = sum((term.number for term in some), Decimal(0))
-            yield Calculation(total / len(some), some[0].units, f"the mean of {what}", some)
+            yield Calculation(total / len(some), some[0].units, f"the mean of {group.what}", some)
 
     def _pairs(self, claim: Claim, said: Sequence[Claim]) -> Iterator[tuple[Term, Term]]:
         """Values of one unit, in pairs."""
@@ -205,14 +173,14 @@ class Derivations:
         hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
         terms = self._terms[-_MOST_PAIRED:]
         totals = [
-            Term.total(some, what)
-            for what, some, named in self._groups(claim)
-            if len(some) > 1 and (named or some is self._columns.get(what))
+            Term.total(group.terms, group.what)
+            for group in self._find_groups(claim)
+            if len(group.terms) > 1 and (group.named or group.what in self._groups.columns)
         ]
         sentence = self._cues.words(claim)
         stated, compared = self._figures_beside(claim, said), self._cues.has("compared", claim)
         whole = self._cues.has("sum", claim) or _OF.match(self._text, claim.end) is not None
-        counts = [term for term in self._counts if term.column in self._columns or self._is_shared_in(term, sentence)]
+        counts = [term for term in self._counts if term.column in self._groups.columns or self._is_shared_in(term, sentence)]
         for pool in ([*terms, *totals[:20], *self._wanted[:10]], counts):
             for one, other in combinations(pool, 2):
                 spoken = one.own & sentence or other.own & sentence or one.number in stated or other.number in stated
@@ -248,21 +216,6 @@ class Derivations:
                 months = abs((first.year - second.year) * 12 + first.month - second.month)
                 yield _span(Decimal(months), "month", one, other)
 
-    def _find_counts(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[Calculation]:
-        """How many there are: things that the answer names, rows with a value that the sentence speaks of."""
-        kinds: dict[str, set[frozenset[str]]] = defaultdict(set)
-        for mention in self._mentions:
-            for kind, names in mention.names.items():
-                if not names.isdisjoint(self._current.get(kind, ())):
-                    kinds[kind].add(names)
-        for kind, things in kinds.items():
-            if len(things) > 1:
-                yield Calculation(Decimal(len(things)), frozenset(), f"the {kind} that are named", ())
-        for what, some, named in self._groups(claim):
-            if named:
-                rows = {id(term.row) for term in some}
-                yield Calculation(Decimal(len(rows)), frozenset(), f"rows of {what}", some)
-
     def _beside(self, claim: Claim, said: Sequence[Claim]) -> list[Claim]:
         """The claims of the same sentence."""
         if not self._by_sentence:
@@ -286,7 +239,7 @@ class Derivations:
             if match is None or limit.number is None:
                 continue
             counts = [one for one in here if one is not limit and one.number is not None and not one.units]
-            for column, terms in self._columns.items():
+            for column, terms in self._groups.columns.items():
                 if len(terms) < 2 or (limit.units and terms[0].units and not limit.units & terms[0].units):
                     continue
                 above = [term for term in terms if (term.number > limit.number) == bool(match["above"])]

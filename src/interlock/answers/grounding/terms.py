@@ -48,3 +48,15 @@ class Calculation:
 
     def __init__(self, number: Decimal, units: Units, what: str, terms: Sequence[Term]) -> None:
         self.number, self.units, self.what, self.terms = number, units, what, terms
+
+
+class Group:
+    """A column of a table, or the rows of it that have a value in common."""
+
+    __slots__ = ("field", "named", "terms", "value", "what")
+
+    def __init__(self, what: str, terms: Sequence[Term], *, named: bool, field: str = "", value: str = "") -> None:
+        self.what, self.terms, self.named = what, terms, named
+        """`named`: the sentence speaks of what the rows have in common."""
+        self.field, self.value = field, value
+        """The kind of name and the plain name that the rows share; empty for a whole column."""

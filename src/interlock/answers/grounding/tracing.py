@@ -197,7 +197,7 @@ class Tracer:
         if known and not kept:
             return Support(claim.text, claim.kind, claim.start, claim.end, why=OF_ANOTHER)
         spoken = [(fact, how) for fact, how, _fit in kept if self._fields.may_be(fact, claim, bound)]
-        if kept and not spoken:
+        if kept and not spoken and not all(fact.counted for fact, _how, _fit in kept):
             return Support(claim.text, claim.kind, claim.start, claim.end, why="it is another field")
         return self._best(claim, bound, spoken)
 
