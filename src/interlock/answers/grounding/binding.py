@@ -204,7 +204,8 @@ class Binder:
     def _topics(self, claim: Claim, order: Order) -> tuple[Topics, Topics]:
         number = self._sentences.at(claim.start)
         all_here = _nearest(self._by_sentence.get(number, ()), claim.start)
-        proper = {kind for mention in all_here if not mention.soft for kind in mention.names}
+        earlier = [mention for mention in self._earlier_mentions(number) if not mention.soft]
+        proper = {kind for mention in [*earlier, *(one for one in all_here if not one.soft)] for kind in mention.names}
         here = [
             mention
             for mention in all_here
@@ -212,13 +213,16 @@ class Binder:
             if not mention.soft or set(mention.names) & proper or not self._is_apart(mention, claim)
             if not (mention.is_date and claim.kind == "date")
         ]
-        hard = any(not mention.soft for mention in here)
-        before = [] if hard else [mention for mention in self._earlier_mentions(number) if not mention.soft]
+        named = {kind for mention in here for kind in mention.names}
+        before = [] if any(not mention.soft for mention in here) else earlier
+        # "The X-ray is … The consultation (…)": of a kind that the sentence names itself it is not said before.
+        before = [mention for mention in before if not named & set(mention.names)]
         found = [
             _topic(group, group if group[0] in before else self._choose(claim, group, order))
             for group in _by_topic([*here, *before])
         ]
-        beside = [_topic(group, [*group, *all_here]) for group in _by_topic([*here, *before])]
+        compared = [*all_here, *earlier]
+        beside = [_topic(group, [*group, *compared]) for group in _by_topic([*here, *before])]
         return tuple(found), tuple(beside)
 
     def _is_apart(self, mention: Mention, claim: Claim) -> bool:
