@@ -12,6 +12,7 @@ from decimal import Decimal
 from interlock.answers.grounding.binding import Binder, Bound, Order
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
+from interlock.answers.grounding.day_times import DayTimes
 from interlock.answers.grounding.derivations import Derivations
 from interlock.answers.grounding.evidence import Evidence, Fact
 from interlock.answers.grounding.expressions import derive
@@ -98,6 +99,7 @@ class Tracer:
         self._old = frozenset[str]().union(*old)
         """What the fields are called of which the results hold an older value."""
         self._days_in_texts: dict[str, Fact | None] = {}
+        self._day_times = DayTimes(self._sentences, evidence.facts)
 
     def run(self) -> list[Support]:
         """Each claim with what stands behind it."""
@@ -154,13 +156,13 @@ class Tracer:
     def _derive(self, found: list[Support]) -> None:
         """What follows from other values; a figure that does may be what the next one follows from."""
         derived = Derivations(self._facts, self._words, self._cues, self._text, self._mentions)
-        # What stands in a result, and is said of something else, has a `why`.
-        open_places = [place for place, item in enumerate(found) if item.how == "unsupported" and not item.why]
+        open_places = [place for place, item in enumerate(found) if self._may_follow(self._said[place], item)]
         for _round in range(_MOST_ROUNDS):
             fresh = False
             for place in open_places[:_MOST_DERIVED]:
                 claim = self._said[place]
-                known = derived.find(claim, self._binder.bind(place), self._said)
+                bound = self._binder.bind(place)
+                known = derived.find(claim, bound, self._said) or self._day_times.find_end(claim, bound)
                 if known is not None:
                     found[place] = Support(
                         claim.text, claim.kind, claim.start, claim.end, known[0], known[1], "derived"
@@ -169,6 +171,15 @@ class Tracer:
             open_places = [place for place in open_places if found[place].how == "unsupported"]
             if not fresh or not open_places:
                 return
+
+    def _may_follow(self, claim: Claim, item: Support) -> bool:
+        """Whether a calculation is looked for: not for what stands in a result, and is said of something else.
+
+        An average, and the end of a span of time, may be equal to a value of something else by chance.
+        """
+        if item.how != "unsupported":
+            return False
+        return not item.why or claim.kind == "time" or self._cues.has("average", claim)
 
     def _trace(self, number: int, claim: Claim, order: Order = "nearest") -> Support:
         if self._is_named(claim):
@@ -190,9 +201,9 @@ class Tracer:
         return Support(claim.text, claim.kind, claim.start, claim.end, quoted.source, quoted.place.path, "exact")
 
     def _trace_bound(self, claim: Claim, bound: Bound) -> Support:
-        known = [(fact, how) for fact, how in self._candidates(claim) if self._may_be_used(fact, claim, bound)]
+        known = [(fact, how) for fact, how in self._candidates(claim, bound) if self._may_be_used(fact, claim, bound)]
         free = claim.kind not in _OF_A_THING or self._fields.is_computed(claim)
-        fitting = [(fact, how, 1 if free or fact.counted else bound.fit(fact.place.row)) for fact, how in known]
+        fitting = [(fact, how, 1 if free or fact.counted else _fit(bound, fact)) for fact, how in known]
         kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
         if known and not kept:
             return Support(claim.text, claim.kind, claim.start, claim.end, why=OF_ANOTHER)
@@ -226,10 +237,15 @@ class Tracer:
             return False
         return _SOME_OF.search(self._text[max(0, claim.start - 20) : claim.start]) is not None
 
-    def _candidates(self, claim: Claim) -> list[tuple[Fact, str]]:
+    def _candidates(self, claim: Claim, bound: Bound) -> list[tuple[Fact, str]]:
+        day = self._day_times.as_day(claim)
+        if day is not None:
+            return [(fact, "exact") for fact in self._index.exact(day)]
         match claim.kind:
             case "number" | "ordinal":
-                return self._figures(claim)
+                hour = self._day_times.as_hour(claim, bound)
+                hours = [] if hour is None else [(fact, "exact") for fact in self._index.exact(hour)]
+                return [*self._figures(claim), *hours]
             case "weekday":
                 return [(fact, "exact") for fact in self._days(claim)]
             case "ratio":
@@ -269,7 +285,9 @@ class Tracer:
             if fact.prose:
                 return False  # words of a model
             spoken = bool(fact.words & bound.spoken)
-            return spoken if claim.number is not None else self._cues.has("scope", claim) or spoken
+            # A day of those that were looked for: up to the 12th.
+            is_value = claim.number is not None and not any(fact.date)
+            return spoken if is_value else self._cues.has("scope", claim) or spoken
         if fact.stale != self._is_past(claim) and (fact.stale or fact.own & self._old):
             return False
         return fact.trusted or fact.echo or self._cues.has("attribution", claim) or self._is_theirs(claim)
@@ -285,6 +303,12 @@ class Tracer:
         if _PAST_BEFORE.search(before) is not None or _PAST_AFTER.match(after) is not None:
             return True
         return claim.kind == "date" and _SINCE.search(self._text, max(0, claim.start - 50), claim.start) is not None
+
+
+def _fit(bound: Bound, fact: Fact) -> int:
+    """Whether a fact is of what is named. The days that were looked for are of no thing."""
+    fit = bound.fit(fact.place.row)
+    return max(0, fit) if fact.asked and any(fact.date) else fit
 
 
 def _replaced_names(facts: Sequence[Fact]) -> dict[int, frozenset[str]]:
