@@ -7,9 +7,7 @@ something. What can be combined is bounded: columns of a table, the values of a 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import date
 from decimal import Decimal, DivisionByZero, InvalidOperation
 from itertools import combinations
 
@@ -21,14 +19,14 @@ from interlock.answers.grounding.groups import Groups
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.row_counts import RowCounts
 from interlock.answers.grounding.rows import NOWHERE
+from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.terms import Calculation, Group, Term
+from interlock.answers.grounding.time_spans import TIME_UNITS, TimeSpans
 from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.answers.grounding.words import Meanings
 
 _MOST_PAIRED = 90
 """So many values are put together in pairs, the first that were read."""
-_TIME_UNITS = frozenset({"minute", "hour", "day", "week", "month", "year"})
-_DAYS = frozenset({"day", "week"})
 _OF = re.compile(r"\s?(?:of|in)\b", re.I)
 _TIMES = re.compile(r"\s?(?:times|x|×)\b", re.I)
 _COMPARED = re.compile(
@@ -48,9 +46,9 @@ class Derivations:
     """What follows from the facts of an answer."""
 
     def __init__(
-        self, facts: Sequence[Fact], words: Vocabulary, cues: Cues, text: str, mentions: Sequence[Mention]
+        self, facts: Sequence[Fact], words: Vocabulary, cues: Cues, around: Surroundings, mentions: Sequence[Mention]
     ) -> None:
-        self._words, self._cues, self._text = words, cues, text
+        self._words, self._cues, self._around, self._text = words, cues, around, around.text
         usable = [fact for fact in facts if fact.trusted and not fact.label]
         values = [
             (fact, Term(fact))
@@ -60,50 +58,51 @@ class Derivations:
         self._terms = [term for _fact, term in values]
         self._wanted = [Term(fact) for fact in facts if fact.echo and fact.number is not None]
         self._counts = [Term(fact) for fact in usable if fact.counted][:_MOST_COUNTED]
-        self._dates = [fact for fact in usable if all(fact.date)]
-        self._times = [fact for fact in usable if fact.minutes is not None and not fact.echo]
-        self._by_sentence: dict[int, list[Claim]] = defaultdict(list)
+        self._spans = TimeSpans(usable, self._terms, around)
         self._groups = Groups(values, usable, words.words)
-        self._counted = RowCounts(text, mentions, usable)
+        self._counted = RowCounts(around.text, mentions, usable)
         self._summed: dict[int, Sequence[Term]] = {}
         """By sentence: what was added up in it. How many those are may be said beside their sum."""
 
-    def find(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> tuple[str, str] | None:
+    def find(self, claim: Claim, bound: Bound) -> tuple[str, str] | None:
         """The sources and the calculation behind a figure; None if there is none that the sentence speaks of."""
         if claim.number is None or claim.kind not in ("number", "ratio"):
             return None
-        for made in self._ways(claim, bound, said):
+        for made in self._ways(claim, bound):
             if self._agrees(claim, made) and _fits(bound, made):
                 source = ", ".join(dict.fromkeys(term.source for term in made.terms))
                 self._terms.append(Term.from_others(claim.number, claim.units, source, made.what))
                 if made.what.startswith("the sum"):
-                    self._summed[self._cues.number(claim)] = made.terms
+                    self._summed[self._around.number(claim)] = made.terms
                 return source, made.what
         return None
 
-    def _ways(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[Calculation]:
+    def _ways(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
         times = claim.kind == "number" and _TIMES.match(self._text, claim.end) is not None
         if "percent" in claim.units or claim.kind == "ratio" or times:
-            yield from self._shares(claim, said)
+            yield from self._shares(claim)
             if not times:
                 return
-        if claim.units & _TIME_UNITS:
-            yield from self._spans(claim)
+        if claim.units & TIME_UNITS:
+            yield from self._spans.between(claim)
+            yield from self._spans.lasting(claim)
         if self._cues.has("average", claim):
             yield from self._averages(claim)
         yield from self._sums(claim)
         if self._cues.has("difference", claim):
-            yield from self._differences(claim, said)
+            yield from self._differences(claim)
         if self._cues.has("sum", claim):
-            yield from self._pair_sums(claim, said)
+            yield from self._pair_sums(claim)
         if self._cues.has("product", claim):
             yield from self._products(claim)
         if not claim.units:
+            yield from self._spans.a_day(claim)
+            yield from self._spans.in_all(claim)
             yield from self._counted.find(claim, bound, self._find_groups(claim))
-            rows = self._summed.get(self._cues.number(claim))
+            rows = self._summed.get(self._around.number(claim))
             if rows:
                 yield Calculation(Decimal(len(rows)), frozenset(), "the rows of a sum", ())
-        yield from self._threshold(claim, said)
+        yield from self._threshold(claim)
 
     def _agrees(self, claim: Claim, made: Calculation) -> bool:
         assert claim.number is not None
@@ -114,7 +113,7 @@ class Derivations:
         return any(_close(abs(one), abs(claim.number), claim, roughly=roughly) for one in wanted)
 
     def _find_groups(self, claim: Claim) -> Iterator[Group]:
-        return self._groups.find(self._cues.words(claim), telling=_digits(claim) >= _TELLING)
+        return self._groups.find(self._around.words(claim), telling=_digits(claim) >= _TELLING)
 
     def _sums(self, claim: Claim) -> Iterator[Calculation]:
         cued = self._cues.has("sum", claim) or _digits(claim) >= _TELLING
@@ -130,7 +129,7 @@ class Derivations:
             total = sum((term.number for term in some), Decimal(0))
             yield Calculation(total / len(some), some[0].units, f"the mean of {group.what}", some)
 
-    def _pairs(self, claim: Claim, said: Sequence[Claim]) -> Iterator[tuple[Term, Term]]:
+    def _pairs(self, claim: Claim) -> Iterator[tuple[Term, Term]]:
         """Values of one unit, in pairs."""
         dimensions = self._words.measures.dimensions(claim.units)
         some = [
@@ -142,19 +141,19 @@ class Derivations:
             or dimensions & self._words.measures.dimensions(term.units)
         ]
         some = [term for term in some if term.number][-_MOST_PAIRED:]
-        sentence, stated = self._cues.words(claim), self._figures_beside(claim, said)
+        sentence, stated = self._around.words(claim), self._around.figures(claim, earlier=True)
         spoken = {id(term) for term in some if term.own & sentence or term.number in stated or term.row is NOWHERE}
         for one, other in combinations(some, 2):
             if _comparable(one, other, (id(one) in spoken) + (id(other) in spoken)):
                 yield one, other
 
-    def _differences(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Calculation]:
-        for one, other in self._pairs(claim, said):
+    def _differences(self, claim: Claim) -> Iterator[Calculation]:
+        for one, other in self._pairs(claim):
             number = one.number - other.number
             yield Calculation(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))
 
-    def _pair_sums(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Calculation]:
-        for one, other in self._pairs(claim, said):
+    def _pair_sums(self, claim: Claim) -> Iterator[Calculation]:
+        for one, other in self._pairs(claim):
             number = one.number + other.number
             yield Calculation(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
 
@@ -169,7 +168,7 @@ class Derivations:
                     number = price.number * factor.number
                     yield Calculation(number, price.units, f"{factor.path} * {price.path}", (factor, price))
 
-    def _shares(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Calculation]:
+    def _shares(self, claim: Claim) -> Iterator[Calculation]:
         hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
         terms = self._terms[-_MOST_PAIRED:]
         totals = [
@@ -177,8 +176,8 @@ class Derivations:
             for group in self._find_groups(claim)
             if len(group.terms) > 1 and (group.named or group.what in self._groups.columns)
         ]
-        sentence = self._cues.words(claim)
-        stated, compared = self._figures_beside(claim, said), self._cues.has("compared", claim)
+        sentence = self._around.words(claim)
+        stated, compared = self._around.figures(claim, earlier=True), self._cues.has("compared", claim)
         whole = self._cues.has("sum", claim) or _OF.match(self._text, claim.end) is not None
         counts = [term for term in self._counts if term.column in self._groups.columns or self._is_shared_in(term, sentence)]
         for pool in ([*terms, *totals[:20], *self._wanted[:10]], counts):
@@ -196,40 +195,9 @@ class Derivations:
         value = count.path.rpartition("[")[2].partition("=")
         return not value[1] or bool(self._words.words.in_name(value[2].partition("]")[0]) & sentence)
 
-    def _spans(self, claim: Claim) -> Iterator[Calculation]:
-        unit = next(iter(claim.units & _TIME_UNITS))
-        if unit in ("minute", "hour"):
-            for one, other in combinations(self._times[:_MOST_PAIRED], 2):
-                assert one.minutes is not None
-                assert other.minutes is not None
-                minutes = abs(one.minutes - other.minutes)
-                for number in (minutes, 24 * 60 - minutes):
-                    yield _span(Decimal(number), "minute", one, other)
-        for one, other in combinations(self._dates[:_MOST_PAIRED], 2):
-            first, second = _day(one), _day(other)
-            if first is None or second is None:
-                continue
-            if unit in _DAYS:
-                days = abs((first - second).days)
-                yield from (_span(Decimal(number), "day", one, other) for number in (days, days + 1))
-            elif unit in ("month", "year"):
-                months = abs((first.year - second.year) * 12 + first.month - second.month)
-                yield _span(Decimal(months), "month", one, other)
-
-    def _beside(self, claim: Claim, said: Sequence[Claim]) -> list[Claim]:
-        """The claims of the same sentence."""
-        if not self._by_sentence:
-            for one in said:
-                self._by_sentence[self._cues.number(one)].append(one)
-        return self._by_sentence[self._cues.number(claim)]
-
-    def _figures_beside(self, claim: Claim, said: Sequence[Claim]) -> set[Decimal]:
-        """The other figures of the same sentence."""
-        return {one.number for one in self._beside(claim, said) if one is not claim and one.number is not None}
-
-    def _threshold(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Calculation]:
+    def _threshold(self, claim: Claim) -> Iterator[Calculation]:
         """Two cost more than 20 dollars: how many are above, and the figure that they are above."""
-        here = self._beside(claim, said)
+        here = self._around.beside(claim)
         if len(here) > _MOST_BESIDE:
             return
         for limit in here:
@@ -251,13 +219,6 @@ class Derivations:
 
 def _digits(claim: Claim) -> int:
     return len(str(abs(claim.number or Decimal(0)).normalize()).replace(".", "").strip("0").partition("E")[0])
-
-
-def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> Calculation:
-    what = f"from {one.place.path} to {other.place.path}"
-    terms = tuple(Term.from_others(number, frozenset({unit}), fact.source, what) for fact in (one, other))
-    terms[0].row, terms[1].row = one.place.row, other.place.row
-    return Calculation(number, frozenset({unit}), what, terms)
 
 
 def _fits(bound: Bound, made: Calculation) -> bool:
@@ -309,10 +270,3 @@ def _quotients(over: Term, under: Term, hundred: Decimal, *, compared: bool) -> 
 def _is_count(term: Term) -> bool:
     return term.number == term.number.to_integral_value() and 1 < term.number <= 10_000
 
-
-def _day(fact: Fact) -> date | None:
-    year, month, day = fact.date
-    try:
-        return date(year or 0, month or 0, day or 0)
-    except ValueError:
-        return None

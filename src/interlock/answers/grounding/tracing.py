@@ -26,6 +26,7 @@ from interlock.answers.grounding.rows import kind_of_argument
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.states import States
 from interlock.answers.grounding.support import Support
+from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.unknown_names import find_unknown_names
 from interlock.answers.grounding.verbatim import Codes
 from interlock.answers.grounding.vocabulary import Vocabulary
@@ -155,14 +156,15 @@ class Tracer:
 
     def _derive(self, found: list[Support]) -> None:
         """What follows from other values; a figure that does may be what the next one follows from."""
-        derived = Derivations(self._facts, self._words, self._cues, self._text, self._mentions)
+        around = Surroundings(self._sentences, self._said, self._words.words)
+        derived = Derivations(self._facts, self._words, self._cues, around, self._mentions)
         open_places = [place for place, item in enumerate(found) if self._may_follow(self._said[place], item)]
         for _round in range(_MOST_ROUNDS):
             fresh = False
             for place in open_places[:_MOST_DERIVED]:
                 claim = self._said[place]
                 bound = self._binder.bind(place)
-                known = derived.find(claim, bound, self._said) or self._day_times.find_end(claim, bound)
+                known = derived.find(claim, bound) or self._day_times.find_end(claim, bound)
                 if known is not None:
                     found[place] = Support(
                         claim.text, claim.kind, claim.start, claim.end, known[0], known[1], "derived"
