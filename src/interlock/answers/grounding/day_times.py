@@ -1,4 +1,4 @@
-"""Days and times that are written as bare figures: the 3 of a column of dates, 9/16, from 8 to 12, the end of a span."""
+"""Days and times as bare figures: the 3 of a column of dates, 9/16, from 8 to 12; and the end of a span of time."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class DayTimes:
         return replace(claim, kind="time", minutes=hour * 60 % _DAY, either=hour <= _MOST_HOUR // 2)
 
     def find_end(self, claim: Claim, bound: Bound) -> tuple[str, str] | None:
-        """The beginning and the length behind the end of a span: 10:30–11:00 of a start and half an hour."""
+        """The beginning and the length behind the end of a span: 10:30 to 11:00 of a start and half an hour."""
         hour = claim if claim.kind == "time" else self.as_hour(claim, bound)
         if hour is None or hour.minutes is None or not self._follows(_BEFORE_AN_END, claim):
             return None

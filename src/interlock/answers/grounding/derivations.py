@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from decimal import Decimal, DivisionByZero, InvalidOperation
+from decimal import Decimal
 from itertools import combinations
 
 from interlock.answers.grounding.binding import Bound
@@ -19,15 +19,15 @@ from interlock.answers.grounding.groups import Groups
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.row_counts import RowCounts
 from interlock.answers.grounding.rows import NOWHERE
+from interlock.answers.grounding.shares import Shares
 from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.terms import Calculation, Group, Term
 from interlock.answers.grounding.time_spans import TIME_UNITS, TimeSpans
 from interlock.answers.grounding.vocabulary import Vocabulary
-from interlock.answers.grounding.words import Meanings
 
 _MOST_PAIRED = 90
 """So many values are put together in pairs, the first that were read."""
-_OF = re.compile(r"\s?(?:of|in)\b", re.I)
+_EACH = re.compile(r"\s?(?:each|apiece|per|every)\b", re.I)
 _TIMES = re.compile(r"\s?(?:times|x|×)\b", re.I)
 _COMPARED = re.compile(
     r"\b(?:(?P<above>more than|over|above|at least|exceed(?:s|ing)?|longer than|higher than|greater than)"
@@ -35,6 +35,10 @@ _COMPARED = re.compile(
     re.I,
 )
 _MOST_COUNTED = 60
+_MOST_ASKED = 20_000
+_MOST_PORTIONS = 100
+_LARGE = 100
+_SPOKEN_OF = 0.5
 _MOST_BESIDE = 30
 """A sentence with more figures is not read for what is above or below one of them."""
 _QUESTION = "question"
@@ -61,6 +65,10 @@ class Derivations:
         self._spans = TimeSpans(usable, self._terms, around)
         self._groups = Groups(values, usable, words.words)
         self._counted = RowCounts(around.text, mentions, usable)
+        self._shares = Shares(self._terms, self._counts, self._wanted, around, words.words)
+        asked = " ".join(fact.text for fact in facts if fact.echo and fact.text)
+        self._asked = words.words.in_name(asked[:_MOST_ASKED])
+        """What the question speaks of: an answer need not say it again."""
         self._summed: dict[int, Sequence[Term]] = {}
         """By sentence: what was added up in it. How many those are may be said beside their sum."""
 
@@ -72,6 +80,8 @@ class Derivations:
             if self._agrees(claim, made) and _fits(bound, made):
                 source = ", ".join(dict.fromkeys(term.source for term in made.terms))
                 self._terms.append(Term.from_others(claim.number, claim.units, source, made.what))
+                exact = Term.from_others(made.number, made.units or claim.units, source, made.what)
+                self._shares.made.setdefault(self._around.number(claim), []).append(exact)
                 if made.what.startswith("the sum"):
                     self._summed[self._around.number(claim)] = made.terms
                 return source, made.what
@@ -80,7 +90,7 @@ class Derivations:
     def _ways(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
         times = claim.kind == "number" and _TIMES.match(self._text, claim.end) is not None
         if "percent" in claim.units or claim.kind == "ratio" or times:
-            yield from self._shares(claim)
+            yield from self._shares.find(claim, bound, self._find_groups(claim), self._cues)
             if not times:
                 return
         if claim.units & TIME_UNITS:
@@ -88,17 +98,19 @@ class Derivations:
             yield from self._spans.lasting(claim)
         if self._cues.has("average", claim):
             yield from self._averages(claim)
-        yield from self._sums(claim)
+        yield from self._sums(claim, bound)
         if self._cues.has("difference", claim):
             yield from self._differences(claim)
         if self._cues.has("sum", claim):
             yield from self._pair_sums(claim)
         if self._cues.has("product", claim):
             yield from self._products(claim)
-        if not claim.units:
+        if claim.units:
+            yield from self._portions(claim)
+        else:
             yield from self._spans.a_day(claim)
             yield from self._spans.in_all(claim)
-            yield from self._counted.find(claim, bound, self._find_groups(claim))
+            yield from self._counted.find(claim, bound, self._find_groups(claim, asked=False))
             rows = self._summed.get(self._around.number(claim))
             if rows:
                 yield Calculation(Decimal(len(rows)), frozenset(), "the rows of a sum", ())
@@ -112,14 +124,17 @@ class Derivations:
         roughly = made.what.startswith(("the mean", "from ")) or "percent" in claim.units
         return any(_close(abs(one), abs(claim.number), claim, roughly=roughly) for one in wanted)
 
-    def _find_groups(self, claim: Claim) -> Iterator[Group]:
-        return self._groups.find(self._around.words(claim), telling=_digits(claim) >= _TELLING)
+    def _find_groups(self, claim: Claim, *, asked: bool = True) -> Iterator[Group]:
+        spoken = self._around.words(claim)
+        return self._groups.find(spoken | self._asked if asked else spoken, telling=_digits(claim) >= _TELLING)
 
-    def _sums(self, claim: Claim) -> Iterator[Calculation]:
+    def _sums(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
         cued = self._cues.has("sum", claim) or _digits(claim) >= _TELLING
+        large = abs(claim.number or 0) >= _LARGE
         for group in self._find_groups(claim):
             some = group.terms
-            if (cued or group.named) and len(some) > 1:
+            # A large figure is a total where the words beside it speak of the field: "we hold 162".
+            if len(some) > 1 and (cued or group.named or (large and bound.affinity(some[0].own) >= _SPOKEN_OF)):
                 total = sum((term.number for term in some), Decimal(0))
                 yield Calculation(total, some[0].units, f"the sum of {group.what}", some)
 
@@ -159,7 +174,7 @@ class Derivations:
 
     def _products(self, claim: Claim) -> Iterator[Calculation]:
         factors = [term for term in [*self._terms, *self._counts, *self._wanted] if _is_count(term)][:_MOST_COUNTED]
-        prices = [term for term in self._terms if claim.units & term.units][:_MOST_COUNTED]
+        prices = [term for term in self._terms if self._is_convertible(term, claim)][-_MOST_COUNTED:]
         for price in prices:
             for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")):
                 yield Calculation(price.number * times, price.units, f"{price.path} * {what}", (price,))
@@ -168,32 +183,20 @@ class Derivations:
                     number = price.number * factor.number
                     yield Calculation(number, price.units, f"{factor.path} * {price.path}", (factor, price))
 
-    def _shares(self, claim: Claim) -> Iterator[Calculation]:
-        hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
-        terms = self._terms[-_MOST_PAIRED:]
-        totals = [
-            Term.total(group.terms, group.what)
-            for group in self._find_groups(claim)
-            if len(group.terms) > 1 and (group.named or group.what in self._groups.columns)
-        ]
-        sentence = self._around.words(claim)
-        stated, compared = self._around.figures(claim, earlier=True), self._cues.has("compared", claim)
-        whole = self._cues.has("sum", claim) or _OF.match(self._text, claim.end) is not None
-        counts = [term for term in self._counts if term.column in self._groups.columns or self._is_shared_in(term, sentence)]
-        for pool in ([*terms, *totals[:20], *self._wanted[:10]], counts):
-            for one, other in combinations(pool, 2):
-                spoken = one.own & sentence or other.own & sentence or one.number in stated or other.number in stated
-                if _are_parts(one, other) and spoken:
-                    for over, under in ((one, other), (other, one)):
-                        if whole or not under.path.startswith("the sum"):
-                            yield from _quotients(over, under, hundred, compared=compared)
-        for term in terms if claim.kind == "ratio" else ():
-            yield Calculation(term.number / (100 if "percent" in term.units else 1), frozenset(), term.path, (term,))
+    def _is_convertible(self, term: Term, claim: Claim) -> bool:
+        if claim.units & term.units:
+            return True
+        if claim.units & TIME_UNITS:
+            return False  # seven times eleven days are eleven weeks
+        return any(True for _one in self._words.measures.convert(Decimal(1), term.units, claim.units))
 
-    def _is_shared_in(self, count: Term, sentence: Meanings) -> bool:
-        """Whether the sentence speaks of what the counted rows have in common; of all of them nothing need be said."""
-        value = count.path.rpartition("[")[2].partition("=")
-        return not value[1] or bool(self._words.words.in_name(value[2].partition("]")[0]) & sentence)
+    def _portions(self, claim: Claim) -> Iterator[Calculation]:
+        """In three instalments of 24 each: a value by a number that the sentence says."""
+        counts = [one for one in self._around.figures(claim) if 1 < one <= _MOST_PORTIONS and one == int(one)]
+        for term in self._terms[-_MOST_PAIRED:] if _EACH.match(self._text, claim.end) else ():
+            if claim.units & term.units:
+                for count in counts:
+                    yield Calculation(term.number / count, term.units, f"{term.path} / {count}", (term,))
 
     def _threshold(self, claim: Claim) -> Iterator[Calculation]:
         """Two cost more than 20 dollars: how many are above, and the figure that they are above."""
@@ -231,7 +234,9 @@ def _close(value: Decimal, said: Decimal, claim: Claim, *, roughly: bool) -> boo
     if claim.bound and (value < said) == (claim.bound == ">") and value != said:
         return False
     if claim.kind == "ratio":
-        off = Decimal("0.1") if claim.bound else Decimal("0.06") if claim.about else Decimal("0.02")
+        off = Decimal("0.12") if claim.bound else Decimal("0.06") if claim.about else Decimal("0.02")
+        if claim.bound == ">" and said > 1:
+            off = Decimal("0.25")  # "more than double" is said up to two and a half
         return said != 0 and abs(value - said) <= abs(said) * off
     if value == said:
         return True
@@ -244,29 +249,14 @@ def _comparable(one: Term, other: Term, spoken: int) -> bool:
         return False
     if one.column == other.column and one.source != _QUESTION:
         return True
+    if one.units and _field(one) == _field(other):
+        return True  # a value, and what a call has asked to make of it
     return spoken >= (1 if one.units and other.units else 2)
 
 
-def _are_parts(one: Term, other: Term) -> bool:
-    """Whether one may be said as a part or a multiple of the other: two of a field, or two of a row in one unit."""
-    if one.column == other.column:
-        return True
-    return one.row is other.row and one.row is not NOWHERE and one.units == other.units
-
-
-def _quotients(over: Term, under: Term, hundred: Decimal, *, compared: bool) -> Iterator[Calculation]:
-    try:
-        quotient = over.number / under.number
-    except (DivisionByZero, InvalidOperation):
-        return
-    what = f"{over.path} / {under.path}"
-    if over.path.startswith("the sum") and not under.path.startswith("the sum"):
-        return  # a whole is said as a multiple of none of its parts
-    yield Calculation(quotient * hundred, frozenset(), what, (over, under))
-    if compared:
-        yield Calculation((quotient - 1) * hundred, frozenset(), f"{what} - 1", (over, under))
+def _field(term: Term) -> str:
+    return term.path.rpartition(".")[2]
 
 
 def _is_count(term: Term) -> bool:
     return term.number == term.number.to_integral_value() and 1 < term.number <= 10_000
-

@@ -1,4 +1,4 @@
-"""How many there are: things that a sentence lists, rows with a value that it speaks of, values of a field that differ."""
+"""How many there are: things that a sentence lists, rows with a value that it speaks of, values that differ."""
 
 from __future__ import annotations
 
@@ -78,8 +78,4 @@ class RowCounts:
 
 def _is_of_topic(group: Group, bound: Bound) -> bool:
     """Whether the value that the rows share is what the figure is said of, where one of that kind is named."""
-    for topic in bound.topics:
-        if group.field in topic and group.value not in topic[group.field]:
-            return False
-    return True
-
+    return all(group.value in topic.get(group.field, (group.value,)) for topic in bound.topics)

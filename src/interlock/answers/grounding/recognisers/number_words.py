@@ -154,20 +154,20 @@ class NumberWords:
                 lead = _ARTICLE.match(match[0])
                 # "A two-rate meter" has a two in it; "a hundred" is one number.
                 start = match.start() + (lead.end() if lead and lead["next"].lower() in self._words else 0)
-                yield Claim(
-                    "number", text[start : match.end()], start, match.end(), number=number * sign, step=step, units=units
-                )
+                said_as = text[start : match.end()]
+                yield Claim("number", said_as, start, match.end(), number=number * sign, step=step, units=units)
 
     def _find_two(self, text: str, match: re.Match[str]) -> Iterator[Claim]:
         """Sixty and thirty-five dollars: two figures of one unit, where they make no single one."""
-        parts = list(_AND.finditer(text, match.start("word"), match.end("word")))
-        at = parts[0] if len(parts) == 1 else None
-        values = [] if at is None else [self.value(text[match.start("word") : at.start()]), self.value(text[at.end() : match.end("word")])]
-        if at is None or None in values or match["sign"] or match["places"]:
+        parts = _AND.split(match["word"])
+        values = [self.value(part) for part in parts]
+        if len(parts) != 2 or None in values or match["sign"] or match["places"]:
             yield Claim(UNREAD, match[0], match.start(), match.end())
             return
         units = self._units.of(match["unit"] or "")
-        for start, end, value in ((match.start(), at.start(), values[0]), (at.end(), match.end(), values[1])):
+        middle = match.start("word") + len(parts[0])
+        behind = match.end("word") - len(parts[1])
+        for start, end, value in ((match.start(), middle, values[0]), (behind, match.end(), values[1])):
             yield Claim("number", text[start:end], start, end, number=Decimal(value or 0), units=units)
 
     def value(self, text: str) -> int | None:
