@@ -21,7 +21,7 @@ from interlock.answers.grounding.row_counts import RowCounts
 from interlock.answers.grounding.rows import NOWHERE
 from interlock.answers.grounding.shares import Shares
 from interlock.answers.grounding.surroundings import Surroundings
-from interlock.answers.grounding.terms import Calculation, Group, Term
+from interlock.answers.grounding.terms import Calculation, RowGroup, Term
 from interlock.answers.grounding.time_spans import TIME_UNITS, TimeSpans
 from interlock.answers.grounding.vocabulary import Vocabulary
 
@@ -124,13 +124,13 @@ class Derivations:
         roughly = made.what.startswith(("the mean", "from ")) or "percent" in claim.units
         return any(_close(abs(one), abs(claim.number), claim, roughly=roughly) for one in wanted)
 
-    def _find_groups(self, claim: Claim, *, asked: bool = True) -> Iterator[Group]:
+    def _find_groups(self, claim: Claim, *, asked: bool = True) -> Iterator[RowGroup]:
         spoken = self._around.words(claim)
         return self._groups.find(spoken | self._asked if asked else spoken, telling=_digits(claim) >= _TELLING)
 
     def _sums(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
         cued = self._cues.has("sum", claim) or _digits(claim) >= _TELLING
-        large = abs(claim.number or 0) >= _LARGE
+        large = abs(claim.number or Decimal(0)) >= _LARGE
         for group in self._find_groups(claim):
             some = group.terms
             # A large figure is a total where the words beside it speak of the field: "we hold 162".

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.rows import STATES, kind_of_argument, plain_name
-from interlock.answers.grounding.terms import Group, Term
+from interlock.answers.grounding.terms import RowGroup, Term
 from interlock.answers.grounding.words import Meanings, WordTable
 
 _MOST_ROWS = 500
@@ -21,7 +21,7 @@ class Groups:
 
     def __init__(self, values: Sequence[tuple[Fact, Term]], usable: Sequence[Fact], words: WordTable) -> None:
         self._words = words
-        self._shared: list[tuple[Group, Meanings]] | None = None
+        self._shared: list[tuple[RowGroup, Meanings]] | None = None
         self.columns: dict[str, list[Term]] = defaultdict(list)
         """By its path: the values of a field in all rows, as they are now."""
         for fact, term in values:
@@ -33,26 +33,26 @@ class Groups:
             if (fact.text or fact.truth is not None) and not fact.echo and not is_key:
                 self._texts[id(fact.place.row)].append(fact)
 
-    def find(self, sentence: Meanings, *, telling: bool = False) -> Iterator[Group]:
+    def find(self, sentence: Meanings, *, telling: bool = False) -> Iterator[RowGroup]:
         """Columns, and the parts of them whose rows have a value in common that the sentence speaks of.
 
         `telling`: the figure is one that no part would hit by chance, so that nothing need be said of it.
         """
         for column, terms in self.columns.items():
             if 2 <= len(terms) <= _MOST_ROWS:
-                yield Group(column, terms, named=False)
+                yield RowGroup(column, terms, named=False)
         for group, words in self._parts():
             named = bool(words & sentence)
             if telling or named:
-                yield Group(group.what, group.terms, named=named, field=group.field, value=group.value)
+                yield RowGroup(group.what, group.terms, named=named, field=group.field, value=group.value)
 
-    def _parts(self) -> list[tuple[Group, Meanings]]:
+    def _parts(self) -> list[tuple[RowGroup, Meanings]]:
         """The parts of columns whose rows have a value in common; found once."""
         if self._shared is None:
             self._shared = [one for terms in self.columns.values() for one in self._parts_of(terms)][:_MOST_SHARED]
         return self._shared
 
-    def _parts_of(self, terms: list[Term]) -> Iterator[tuple[Group, Meanings]]:
+    def _parts_of(self, terms: list[Term]) -> Iterator[tuple[RowGroup, Meanings]]:
         if not 2 <= len(terms) <= _MOST_ROWS:
             return
         groups: dict[tuple[str, str], list[Term]] = defaultdict(list)
@@ -64,10 +64,10 @@ class Groups:
         for (name, value), some in list(groups.items())[:_MOST_GROUPS]:
             if len(some) < len(terms):
                 what = f"{terms[0].column} where {name} is {value}"
-                group = Group(what, some, named=False, field=kind_of_argument(name), value=plain_name(value))
+                group = RowGroup(what, some, named=False, field=kind_of_argument(name), value=plain_name(value))
                 yield group, self._words.in_name(value)
                 if name.lower() in STATES and len(terms) - len(some) > 1:
                     mine = {id(term) for term in some}
                     rest = [term for term in terms if id(term) not in mine]
                     what = f"{terms[0].column} where {name} is not {value}"
-                    yield Group(what, rest, named=False), frozenset()
+                    yield RowGroup(what, rest, named=False), frozenset()

@@ -11,7 +11,7 @@ from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.mentions import Mention
-from interlock.answers.grounding.terms import Calculation, Group
+from interlock.answers.grounding.terms import Calculation, RowGroup
 from interlock.answers.grounding.words import Meanings, has_stem
 
 _LIST = re.compile(r"[^.;:(\n]{0,80}(?P<mark>[:(])")
@@ -42,10 +42,10 @@ class RowCounts:
             for kind, names in row.names.items():
                 self._current[kind] |= names
 
-    def find(self, claim: Claim, bound: Bound, groups: Iterable[Group]) -> Iterator[Calculation]:
+    def find(self, claim: Claim, bound: Bound, groups: Iterable[RowGroup]) -> Iterator[Calculation]:
         """The counts that a sentence may speak of with a figure."""
-        yield from self._named(self._mentions, "the {} that are named")
-        yield from self._named(self._listed(claim), "the {} that are listed")
+        yield from self._count_names(self._mentions, "the {} that are named")
+        yield from self._count_names(self._find_listed(claim), "the {} that are listed")
         for group in groups:
             if group.named and _is_of_topic(group, bound):
                 rows = {id(term.row) for term in group.terms}
@@ -55,7 +55,7 @@ class RowCounts:
             if len(values) > 1 and has_stem(own & bound.noun):
                 yield Calculation(Decimal(len(values)), frozenset(), f"the values of {column}", ())
 
-    def _named(self, mentions: Sequence[Mention], what: str) -> Iterator[Calculation]:
+    def _count_names(self, mentions: Sequence[Mention], what: str) -> Iterator[Calculation]:
         kinds: dict[str, set[frozenset[str]]] = defaultdict(set)
         for mention in mentions:
             for kind, names in mention.names.items():
@@ -65,7 +65,7 @@ class RowCounts:
             if len(things) > 1:
                 yield Calculation(Decimal(len(things)), frozenset(), what.format(kind), ())
 
-    def _listed(self, claim: Claim) -> list[Mention]:
+    def _find_listed(self, claim: Claim) -> list[Mention]:
         """The names in the list that a number opens."""
         opened = _LIST.match(self._text, claim.end)
         if opened is None:
@@ -76,6 +76,6 @@ class RowCounts:
         return inside[:_MOST_LISTED]
 
 
-def _is_of_topic(group: Group, bound: Bound) -> bool:
+def _is_of_topic(group: RowGroup, bound: Bound) -> bool:
     """Whether the value that the rows share is what the figure is said of, where one of that kind is named."""
     return all(group.value in topic.get(group.field, (group.value,)) for topic in bound.topics)

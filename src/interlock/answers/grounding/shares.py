@@ -12,7 +12,7 @@ from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.rows import NOWHERE
 from interlock.answers.grounding.surroundings import Surroundings
-from interlock.answers.grounding.terms import Calculation, Group, Term
+from interlock.answers.grounding.terms import Calculation, RowGroup, Term
 from interlock.answers.grounding.words import Meanings, WordTable
 
 _MOST_PAIRED = 90
@@ -35,7 +35,7 @@ class Shares:
         self.made: dict[int, list[Term]] = {}
         """By sentence: the figures in it that were made, as they were before they were rounded."""
 
-    def find(self, claim: Claim, bound: Bound, groups: Iterable[Group], cues: Cues) -> Iterator[Calculation]:
+    def find(self, claim: Claim, bound: Bound, groups: Iterable[RowGroup], cues: Cues) -> Iterator[Calculation]:
         """The shares and multiples that a sentence may speak of with a figure."""
         hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
         terms = self._terms[-_MOST_PAIRED:]

@@ -50,7 +50,7 @@ class Calculation:
         self.number, self.units, self.what, self.terms = number, units, what, terms
 
 
-class Group:
+class RowGroup:
     """A column of a table, or the rows of it that have a value in common."""
 
     __slots__ = ("field", "named", "terms", "value", "what")
