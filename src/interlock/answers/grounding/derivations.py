@@ -35,6 +35,7 @@ _COMPARED = re.compile(
     re.I,
 )
 _MOST_COUNTED = 60
+_MOST_TOTALS = 12
 _MOST_ASKED = 20_000
 _MOST_PORTIONS = 100
 _LARGE = 100
@@ -96,6 +97,7 @@ class Derivations:
         if claim.units & TIME_UNITS:
             yield from self._spans.between(claim)
             yield from self._spans.lasting(claim)
+            yield from self._counted.find_periods(claim)
         if self._cues.has("average", claim):
             yield from self._averages(claim)
         yield from self._sums(claim, bound)
@@ -134,9 +136,13 @@ class Derivations:
         for group in self._find_groups(claim):
             some = group.terms
             # A large figure is a total where the words beside it speak of the field: "we hold 162".
-            if len(some) > 1 and (cued or group.named or (large and bound.affinity(some[0].own) >= _SPOKEN_OF)):
+            if len(some) > 1 and (cued or group.named or (large and self._is_spoken_of(some[0], bound))):
                 total = sum((term.number for term in some), Decimal(0))
                 yield Calculation(total, some[0].units, f"the sum of {group.what}", some)
+
+    def _is_spoken_of(self, term: Term, bound: Bound) -> bool:
+        """Whether a field is what the words beside a figure say, or what was asked for."""
+        return bound.affinity(term.own | term.described) >= _SPOKEN_OF or bool(term.own & self._asked)
 
     def _averages(self, claim: Claim) -> Iterator[Calculation]:
         for group in self._find_groups(claim):
@@ -156,13 +162,20 @@ class Derivations:
             or dimensions & self._words.measures.dimensions(term.units)
         ]
         some = [term for term in some if term.number][-_MOST_PAIRED:]
-        sentence, stated = self._around.words(claim), self._around.figures(claim, earlier=True)
+        sentence, stated = self._around.words(claim, earlier=True), self._around.figures(claim, earlier=True)
         spoken = {id(term) for term in some if term.own & sentence or term.number in stated or term.row is NOWHERE}
         for one, other in combinations(some, 2):
             if _comparable(one, other, (id(one) in spoken) + (id(other) in spoken)):
                 yield one, other
 
     def _differences(self, claim: Claim) -> Iterator[Calculation]:
+        if _digits(claim) >= _TELLING - 1:
+            columns = [terms for terms in self._groups.columns.values() if 2 <= len(terms) <= _MOST_COUNTED]
+            totals = [Term.total(terms, terms[0].column) for terms in columns[:_MOST_TOTALS]]
+            for one, other in combinations(totals, 2):
+                if one.units and one.units == other.units:
+                    number = one.number - other.number
+                    yield Calculation(number, one.units, f"{one.path} - {other.path}", (one, other))
         for one, other in self._pairs(claim):
             number = one.number - other.number
             yield Calculation(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))

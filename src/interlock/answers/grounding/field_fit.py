@@ -15,6 +15,7 @@ from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.mentions import is_within
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
+from interlock.answers.grounding.time_spans import A_DAY
 from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.answers.grounding.words import Meanings, stem
 
@@ -41,6 +42,11 @@ _PERIODS = {
         "year": ("year", "yearly", "annual", "annually"),
     }.items()
 }
+_IN_A_DAY = re.compile(r"(?:\s[^\W\d_]{2,20}){0,2}\s(?:(?:a|per|each|every)\sday|daily)\b", re.I)
+_WITHOUT = re.compile(
+    r"\b(?:after|without|excluding|minus|net of|apart from|besides)\s+(?:the\s+|your\s+|its\s+)?$", re.I
+)
+_SHORT_LEAD = 24
 _QUANTITIES = frozenset({stem("quantity"), stem("pieces"), "=stock"})
 """Fields that say how many there are, and not of what: `quantity`, `on_hand`."""
 _BEFORE_TERM = re.compile(r"[+×*÷/=]\s?[$€£(]?$|\s[-−–]\s$")
@@ -89,7 +95,7 @@ class FieldFit:
         mine = bound.speaks_of(fact)
         if fact.counted:
             return self._counts(fact, claim, bound)
-        if fact.asked:
+        if fact.asked or self._is_in_a_day(fact, claim):
             return True
         if fact.echo:
             return not self._contradicts(claim, bound)
@@ -102,7 +108,10 @@ class FieldFit:
             own = fact.own | fact.described
             beside = max((word.near for word in bound.naming(own | fact.around)), default=0.0)
             if any(
-                word.near >= _BESIDE_IT and beside < word.near * _AS_NEAR and not self._is_taken(word, other, claim)
+                word.near >= _BESIDE_IT
+                and beside < word.near * _AS_NEAR
+                and not self._is_taken(word, other, claim)
+                and not self._is_taken_off(word)
                 for other in others
                 for word in bound.naming(other.own | other.described, own | self._named_in(fact.place.row))
             ):
@@ -129,6 +138,16 @@ class FieldFit:
             elif fact.number is not None and self._matcher.how(other, fact) is not None:
                 return True
         return False
+
+    def _is_in_a_day(self, fact: Fact, claim: Claim) -> bool:
+        """Whether both are so much a day: two tablets a day of `times_a_day`."""
+        if fact.number is None or A_DAY.search(fact.place.name) is None:
+            return False
+        return _IN_A_DAY.match(self._text, claim.end) is not None
+
+    def _is_taken_off(self, word: NearWord) -> bool:
+        """Whether a word names what a figure is without: "after insurance 72 are left"."""
+        return _WITHOUT.search(self._text, max(0, word.place - _SHORT_LEAD), word.place) is not None
 
     def _figures_near(self, claim: Claim) -> Sequence[Claim]:
         at = bisect_left(self._said, claim.start, key=lambda one: one.start)

@@ -36,7 +36,8 @@ class RowCounts:
                 continue
             rows[id(fact.place.row)] = fact.place.row
             column = fact.place.column
-            if fact.text and not fact.prose and (column in self._different or len(self._different) < _MOST_FIELDS):
+            is_value = fact.text and not fact.prose and fact.text != fact.place.name
+            if is_value and (column in self._different or len(self._different) < _MOST_FIELDS):
                 self._different.setdefault(column, (set(), fact.own))[0].add(fact.text)
         for row in rows.values():
             for kind, names in row.names.items():
@@ -54,6 +55,12 @@ class RowCounts:
         for column, (values, own) in self._different.items():
             if len(values) > 1 and has_stem(own & bound.noun):
                 yield Calculation(Decimal(len(values)), frozenset(), f"the values of {column}", ())
+
+    def find_periods(self, claim: Claim) -> Iterator[Calculation]:
+        """Over the three months: as many as the rows have, where a field of theirs is called so."""
+        for column, (values, _own) in self._different.items():
+            if len(values) > 1 and column.rpartition(".")[2].lower() in claim.units:
+                yield Calculation(Decimal(len(values)), claim.units, f"the values of {column}", ())
 
     def _count_names(self, mentions: Sequence[Mention], what: str) -> Iterator[Calculation]:
         kinds: dict[str, set[frozenset[str]]] = defaultdict(set)

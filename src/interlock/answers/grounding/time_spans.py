@@ -19,7 +19,7 @@ TIME_UNITS = frozenset({"minute", "hour", "day", "week", "month", "year"})
 _DAYS = frozenset({"day", "week"})
 _MOST_PAIRED = 90
 _MOST_RATES = 30
-_A_DAY = re.compile(r"(?:^|_)(?:a|per|each)_day$|(?:^|_)daily(?:_|$)|_per_day", re.I)
+A_DAY = re.compile(r"(?:^|_)(?:a|per|each)_day$|(?:^|_)daily(?:_|$)|_per_day", re.I)
 """Names of fields that say how much a day: `times_a_day`, `daily_dose`, `km_per_day`."""
 _EVERY = re.compile(r"(?:^|_)(?:every|interval)(?:_|$)", re.I)
 _TIMES_A_DAY = re.compile(r"\s?(?:times|x|×)\s(?:a|per|each|every)\sday|\s?(?:times\s)?daily", re.I)
@@ -39,7 +39,7 @@ class TimeSpans:
         self._times = [fact for fact in usable if fact.minutes is not None and not fact.echo][:_MOST_PAIRED]
         self._terms = terms
         """Those of the results, and what was made from them: it grows."""
-        self._a_day = [term for term in terms if _A_DAY.search(_field(term))][:_MOST_RATES]
+        self._a_day = [term for term in terms if A_DAY.search(_field(term))][:_MOST_RATES]
         self._every = [term for term in terms if _EVERY.search(_field(term)) and "hour" in term.units][:_MOST_RATES]
 
     def between(self, claim: Claim) -> Iterator[Calculation]:
@@ -104,7 +104,7 @@ def _is_said(amount: Term, rate: Term, stated: set[Decimal], spoken: Meanings) -
     """Whether the sentence says the one, and the other is not of another kind than a plain amount."""
     if amount.units - {"day", "piece"} and amount.row is not NOWHERE:
         return False
-    return amount.number in stated or (rate.number in stated and bool(amount.own & spoken))
+    return amount.number in stated or (rate.number in stated and (bool(amount.own & spoken) or rate.row is NOWHERE))
 
 
 def _field(term: Term) -> str:

@@ -100,6 +100,13 @@ class Tracer:
         self._old = frozenset[str]().union(*old)
         """What the fields are called of which the results hold an older value."""
         self._days_in_texts: dict[str, Fact | None] = {}
+        self._in_own_units = frozenset(
+            name
+            for meaning in meanings.values()
+            for name, field in meaning.fields.items()
+            if field.unit and not words.units.of_field(field.unit)
+        )
+        """Fields whose author names a unit that the vocabulary does not have."""
         self._day_times = DayTimes(self._sentences, evidence.facts)
 
     def run(self) -> list[Support]:
@@ -257,6 +264,8 @@ class Tracer:
 
     def _figures(self, claim: Claim) -> list[tuple[Fact, str]]:
         near = self._index.near_number(claim)
+        if claim.units:  # 56 of a field that its author says is in tablets are not 56 days
+            near = [fact for fact in near if fact.units or fact.place.name not in self._in_own_units]
         return [(fact, how) for fact in near if (how := self._matcher.how(claim, fact)) is not None]
 
     def _days(self, claim: Claim) -> list[Fact]:
