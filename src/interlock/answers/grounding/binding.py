@@ -159,14 +159,20 @@ class Binder:
             return tuple(self._weigh(head[0], head[1], head[1], near=1.0))
         left = max(sentence.start, self._claims[number - 1].end if number and self._is_figure(number - 1) else 0)
         right = sentence.end
-        if self._is_part_and_whole(number - 1):
+        is_whole = self._is_part_and_whole(number - 1)
+        if is_whole:
             right = claim.end  # "80 of 96 are reserved": what follows is said of the 80
         elif number + 1 < len(self._claims) and self._claims[number + 1].start < right:
             # Behind a break the words are those of the next figure.
             right = min(self._claims[number + 1].start, self._sentences.next_break(claim.end, right))
         found = [*self._weigh(claim.end, right, claim.end, near=_FOLLOWING)]
         found += self._weigh(left, claim.start, claim.start, near=1.0)
-        if not alone and number and left > sentence.start and not self._has_words(left, claim.start):
+        if number + 1 < len(self._claims) and self._is_part_and_whole(number):
+            whole = self._claims[number + 1]
+            last = self._sentences.next_break(whole.end, sentence.end)
+            found += self._weigh(whole.end, last, whole.end, near=_FOLLOWING)
+        alone = alone or is_whole or left == sentence.start
+        if number and not alone and not self._has_words(left, claim.start):
             # "5 and 7 trees", "balances of $5 and $7": what was said before the first holds for the second.
             for word in self._words_around(number - 1, alone=True):
                 found.append(NearWord(word.meanings, word.near * _OF_THE_ONE_BEFORE, word.place))
@@ -177,12 +183,7 @@ class Binder:
         if number < 0:
             return False
         one, other = self._claims[number : number + 2]
-        return (
-            one.kind == other.kind == "number"
-            and not one.units
-            and not other.units
-            and _OUT_OF.fullmatch(self._sentences.text, one.end, other.start) is not None
-        )
+        return is_part_of(self._sentences.text, one, other)
 
     def _is_figure(self, number: int) -> bool:
         return self._claims[number].kind in ("number", "date", "time", "ratio")
@@ -285,6 +286,12 @@ class Binder:
         ):
             return distinct[figures.index(claim)]
         return None
+
+
+def is_part_of(text: str, one: Claim, other: Claim) -> bool:
+    """Whether one figure is said as a part of another that follows it: 80 of 96."""
+    plain = one.kind == other.kind == "number" and not one.units and not other.units
+    return plain and one.end < other.start and _OUT_OF.fullmatch(text, one.end, other.start) is not None
 
 
 def _topic(group: Sequence[Mention], chosen: Sequence[Mention]) -> dict[str, frozenset[str]]:

@@ -135,8 +135,9 @@ class Derivations:
         large = abs(claim.number or Decimal(0)) >= _LARGE
         for group in self._find_groups(claim):
             some = group.terms
-            # A large figure is a total where the words beside it speak of the field: "we hold 162".
-            if len(some) > 1 and (cued or group.named or (large and self._is_spoken_of(some[0], bound))):
+            # A figure is a total where the words beside it speak of the field: "we hold 162".
+            spoken = (large or group.named) and self._is_spoken_of(some[0], bound)
+            if len(some) > 1 and (cued or spoken or (group.named and claim.units)):
                 total = sum((term.number for term in some), Decimal(0))
                 yield Calculation(total, some[0].units, f"the sum of {group.what}", some)
 
@@ -169,11 +170,12 @@ class Derivations:
                 yield one, other
 
     def _differences(self, claim: Claim) -> Iterator[Calculation]:
-        if _digits(claim) >= _TELLING - 1:
+        if abs(claim.number or Decimal(0)) >= _LARGE:
             columns = [terms for terms in self._groups.columns.values() if 2 <= len(terms) <= _MOST_COUNTED]
             totals = [Term.total(terms, terms[0].column) for terms in columns[:_MOST_TOTALS]]
+            sentence = self._around.words(claim)
             for one, other in combinations(totals, 2):
-                if one.units and one.units == other.units:
+                if one.units == other.units and (one.units or (one.own & sentence and other.own & sentence)):
                     number = one.number - other.number
                     yield Calculation(number, one.units, f"{one.path} - {other.path}", (one, other))
         for one, other in self._pairs(claim):

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 
-from interlock.answers.grounding.binding import Bound, NearWord
+from interlock.answers.grounding.binding import Bound, NearWord, is_part_of
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact
@@ -132,6 +132,8 @@ class FieldFit:
         for other in self._figures_near(claim):
             if other is claim or self._sentences.at(other.start) != here or _distance(other, word.place) >= apart:
                 continue
+            if is_part_of(self._text, claim, other):
+                continue  # "80 of 96 are reserved": the 80 are
             if other.number is None:
                 if any(fact.date) and is_within(other.date, fact.date):
                     return True
