@@ -228,3 +228,19 @@ def test_number_words(right: str, wrong: str) -> None:
         {"cabins": [{"name": "twin", "type": "two-berth", "usd": 60, "weight_kg": 2.6}, {"name": "single", "usd": 35}]},
     )
     check_both(right, wrong, source)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("The error is less than one percent.", "The error is less than half a percent."),
+        ("The error is under 1.5 %.", "The error is more than 1.5 %."),
+        ("The error is at least 0.6 %.", "The error is at least 0.9 %."),
+        ("A second opinion is needed.", "It needs a third opinion."),
+    ],
+)
+def test_what_is_compared_lies_on_the_side_that_is_said(right: str, wrong: str) -> None:
+    scale = Source(
+        "record 1", {"scale_id": "S-4", "error_pct": 0.8, "note": "Above two percent a second opinion is due."}
+    )
+    check_both(right, wrong, scale)

@@ -136,8 +136,9 @@ class Derivations:
         for group in self._find_groups(claim):
             some = group.terms
             # A figure is a total where the words beside it speak of the field: "we hold 162".
-            spoken = (large or group.named) and self._is_spoken_of(some[0], bound)
-            if len(some) > 1 and (cued or spoken or (group.named and claim.units)):
+            said = cued or (group.named and claim.units)
+            may_be = large or group.named
+            if len(some) > 1 and (said or (may_be and self._is_spoken_of(some[0], bound))):
                 total = sum((term.number for term in some), Decimal(0))
                 yield Calculation(total, some[0].units, f"the sum of {group.what}", some)
 

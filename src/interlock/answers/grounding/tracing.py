@@ -11,6 +11,7 @@ from decimal import Decimal
 
 from interlock.answers.grounding.binding import Binder, Bound, Order
 from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.comparisons import find_compared
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.day_times import DayTimes
 from interlock.answers.grounding.derivations import Derivations
@@ -28,7 +29,7 @@ from interlock.answers.grounding.states import States
 from interlock.answers.grounding.support import Support
 from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.unknown_names import find_unknown_names
-from interlock.answers.grounding.verbatim import Codes
+from interlock.answers.grounding.verbatim import Codes, OrdinalPhrases
 from interlock.answers.grounding.vocabulary import Vocabulary
 
 _OVERLAPPING = 4
@@ -80,6 +81,7 @@ class Tracer:
         self._text, self._said, self._facts, self._words = text, said, evidence.facts, words
         self._meanings = meanings
         self._codes = Codes(text, said, evidence.facts)
+        self._ordinals = OrdinalPhrases(text, said, evidence.facts)
         self._matcher = FigureMatcher(words)
         self._sentences = Sentences(text)
         self._quotes = Quotes(self._sentences, evidence.facts)
@@ -195,7 +197,7 @@ class Tracer:
             return Support(claim.text, claim.kind, claim.start, claim.end, "name", "", "exact")
         if self._is_some_of_them(claim):
             return Support(claim.text, claim.kind, claim.start, claim.end, "results", "", "counted")
-        code = self._codes.find(claim)
+        code = self._codes.find(claim) or self._ordinals.find(claim)
         if code is not None:
             return Support(claim.text, claim.kind, claim.start, claim.end, code.source, code.place.path, "exact")
         bound = self._binder.bind(number, order)
@@ -214,6 +216,12 @@ class Tracer:
         free = claim.kind not in _OF_A_THING or self._fields.is_computed(claim)
         fitting = [(fact, how, 1 if free or fact.counted else _fit(bound, fact)) for fact, how in known]
         kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
+        if not kept:
+            for fact in find_compared(self._text, claim, bound, self._index):
+                if bound.fit(fact.place.row) >= 0 and self._may_be_used(fact, claim, bound):
+                    return Support(
+                        claim.text, claim.kind, claim.start, claim.end, fact.source, fact.place.path, "rounded"
+                    )
         if known and not kept:
             return Support(claim.text, claim.kind, claim.start, claim.end, why=OF_ANOTHER)
         spoken = [(fact, how) for fact, how, _fit in kept if self._fields.may_be(fact, claim, bound)]
