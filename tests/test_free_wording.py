@@ -244,3 +244,16 @@ def test_what_is_compared_lies_on_the_side_that_is_said(right: str, wrong: str) 
         "record 1", {"scale_id": "S-4", "error_pct": 0.8, "note": "Above two percent a second opinion is due."}
     )
     check_both(right, wrong, scale)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("Two are unpaid.", "Three are unpaid."),
+        ("Three are paid.", "Two are paid."),
+        ("Two are not paid.", "Three are not paid."),
+    ],
+)
+def test_rows_are_counted_by_a_flag_as_it_stands(right: str, wrong: str) -> None:
+    fines = [{"fine_id": f"F-{n}", "reader": f"Reader {n}", "usd": 10.5 + n, "paid": n > 1} for n in range(5)]
+    check_both(right, wrong, Source("record 1", {"fines": fines}))

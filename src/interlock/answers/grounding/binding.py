@@ -35,6 +35,7 @@ _NO_NOUN = re.compile(
 """Behind one of these stands what is said of a figure, and no longer what is counted: "the new 30 will give you 42"."""
 _OUT_OF = re.compile(r"\s+(?:out\s+)?of\s+(?:the\s+|all\s+|our\s+|your\s+|those\s+|these\s+)?(?:[^\W\d_]+\s+)?")
 """Between a part and its whole: 80 of 96, 3 out of the 12."""
+_PREDICATE = re.compile(r"[^,;:.()\d\n]{0,40}?\b(?:is|are|was|were|has|have|had)\b", re.I)
 _PAST_A_BREAK = 0.45
 """A comma, a colon or an "and" between a word and a figure makes it less likely that one is said of the other."""
 
@@ -160,18 +161,19 @@ class Binder:
         left = max(sentence.start, self._claims[number - 1].end if number and self._is_figure(number - 1) else 0)
         right = sentence.end
         is_whole = self._is_part_and_whole(number - 1)
-        if is_whole:
-            right = claim.end  # "80 of 96 are reserved": what follows is said of the 80
+        said_of_part = predicate_behind(self._sentences.text, claim) if is_whole else None
+        if said_of_part is not None:
+            right = said_of_part  # "80 of 96 are reserved": what follows is said of the 80
         elif number + 1 < len(self._claims) and self._claims[number + 1].start < right:
             # Behind a break the words are those of the next figure.
             right = min(self._claims[number + 1].start, self._sentences.next_break(claim.end, right))
         found = [*self._weigh(claim.end, right, claim.end, near=_FOLLOWING)]
         found += self._weigh(left, claim.start, claim.start, near=1.0)
         if number + 1 < len(self._claims) and self._is_part_and_whole(number):
-            whole = self._claims[number + 1]
-            last = self._sentences.next_break(whole.end, sentence.end)
-            found += self._weigh(whole.end, last, whole.end, near=_FOLLOWING)
-        alone = alone or is_whole or left == sentence.start
+            start = predicate_behind(self._sentences.text, self._claims[number + 1])
+            if start is not None:
+                found += self._weigh(start, self._sentences.next_break(start, sentence.end), start, near=_FOLLOWING)
+        alone = alone or said_of_part is not None or left == sentence.start
         if number and not alone and not self._has_words(left, claim.start):
             # "5 and 7 trees", "balances of $5 and $7": what was said before the first holds for the second.
             for word in self._words_around(number - 1, alone=True):
@@ -292,6 +294,12 @@ def is_part_of(text: str, one: Claim, other: Claim) -> bool:
     """Whether one figure is said as a part of another that follows it: 80 of 96."""
     plain = one.kind == other.kind == "number" and not one.units and not other.units
     return plain and one.end < other.start and _OUT_OF.fullmatch(text, one.end, other.start) is not None
+
+
+def predicate_behind(text: str, whole: Claim) -> int | None:
+    """Where that begins which is said of a part, behind its whole and what that is of: 36 of 38 beds are …"""
+    match = _PREDICATE.match(text, whole.end)
+    return None if match is None else match.end()
 
 
 def _topic(group: Sequence[Mention], chosen: Sequence[Mention]) -> dict[str, frozenset[str]]:

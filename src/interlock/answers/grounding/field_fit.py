@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 
-from interlock.answers.grounding.binding import Bound, NearWord, is_part_of
+from interlock.answers.grounding.binding import Bound, NearWord, is_part_of, predicate_behind
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact
@@ -17,7 +17,7 @@ from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.time_spans import A_DAY
 from interlock.answers.grounding.vocabulary import Vocabulary
-from interlock.answers.grounding.words import Meanings, stem
+from interlock.answers.grounding.words import Meanings, stem, words_in
 
 _WEAK = 0.2
 """Less than this is no sign that a field is spoken of: a word far away, behind several breaks."""
@@ -133,7 +133,9 @@ class FieldFit:
             if other is claim or self._sentences.at(other.start) != here or _distance(other, word.place) >= apart:
                 continue
             if is_part_of(self._text, claim, other):
-                continue  # "80 of 96 are reserved": the 80 are
+                behind = predicate_behind(self._text, other)
+                if behind is not None and word.place >= behind:
+                    continue  # "80 of 96 are reserved": the 80 are
             if other.number is None:
                 if any(fact.date) and is_within(other.date, fact.date):
                     return True
@@ -205,6 +207,9 @@ class FieldFit:
         shared = self._words.words.in_name(f"{value[0]} {value[2].partition(']')[0]}") if value[1] else frozenset()
         if shared:
             sentence = self._cues.words(claim)
+            flag = value[2].partition("]")[0]
+            if flag in ("True", "False"):
+                return self._says_flag(value[0], claim, is_set=flag == "True")
             return bool(shared & sentence)
         known = fact.words | self._asked_words
         return (
@@ -213,6 +218,17 @@ class FieldFit:
             or bool(bound.spoken & fact.own)
             or self._cues.has("generic", claim)
         )
+
+    def _says_flag(self, name: str, claim: Claim, *, is_set: bool) -> bool:
+        """Whether rows are counted by a flag as it stands: two are paid, two are unpaid, two are not paid."""
+        one = self._sentences.all[self._sentences.at(claim.start)]
+        part = self._text[claim.end : self._sentences.next_break(claim.end, one.end)]
+        own = self._words.words.in_name(name)
+        words = [word for word, _place in words_in(part)]
+        if any(word.lower().startswith("un") and own & self._words.words.meanings(word[2:]) for word in words):
+            return not is_set
+        spoken = any(own & self._words.words.meanings(word) for word in words)
+        return spoken and self._words.states.denies(part) != is_set
 
     def _contradicts(self, claim: Claim, bound: Bound) -> bool:
         """Whether the words around a figure of the user speak of a field of the results, which has another value."""

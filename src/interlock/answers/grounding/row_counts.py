@@ -17,6 +17,7 @@ from interlock.answers.grounding.words import Meanings, has_stem
 _LIST = re.compile(r"[^.;:(\n]{0,80}(?P<mark>[:(])")
 """What opens a list behind the number of its items: "three people can sign: …", "two by the carrier (…)"."""
 _END_OF_LIST = {":": re.compile(r"\n\s*\n|[.!?]\s+[A-Z]"), "(": re.compile(r"\)")}
+_DENIED = re.compile(r"[^.;:,(\n]{0,60}\b(?:not|never|un[a-z]{3,})\b|[^.;:,(\n]{0,60}n't\b", re.I)
 _MOST_LISTED = 100
 _MOST_FIELDS = 200
 
@@ -48,13 +49,17 @@ class RowCounts:
         yield from self._count_names(self._mentions, "the {} that are named")
         yield from self._count_names(self._find_listed(claim), "the {} that are listed")
         for group in groups:
-            if group.named and _is_of_topic(group, bound):
+            if group.named and _is_of_topic(group, bound) and not self._is_denied(claim, group):
                 rows = {id(term.row) for term in group.terms}
                 if len(rows) > 1:
                     yield Calculation(Decimal(len(rows)), frozenset(), f"rows of {group.what}", group.terms)
         for column, (values, own) in self._different.items():
             if len(values) > 1 and has_stem(own & bound.noun):
                 yield Calculation(Decimal(len(values)), frozenset(), f"the values of {column}", ())
+
+    def _is_denied(self, claim: Claim, group: RowGroup) -> bool:
+        """Whether rows that share a flag are said not to have it."""
+        return group.field == group.value and _DENIED.match(self._text, claim.end) is not None
 
     def find_periods(self, claim: Claim) -> Iterator[Calculation]:
         """Over the three months: as many as the rows have, where a field of theirs is called so."""
