@@ -131,6 +131,17 @@ def test_how_long_something_lasts_at_so_much_a_day(right: str, wrong: str) -> No
     check_both(right, wrong, FEED)
 
 
+def test_a_stock_and_its_use_are_of_one_unit() -> None:
+    silo = Source("record 1", {"silo": "North", "stock_kg": 5400, "use_kg_per_day": 225})
+    check_both("5,400 kg at 225 kg a day are enough for 24 days.", "5,400 kg at 225 kg a day last 42 days.", silo)
+
+
+def test_so_much_for_each() -> None:
+    train = Source("record 1", {"train": "NJ 471", "takings_eur": 17936, "passengers": 236})
+    right = "NJ 471 took €17,936 from 236 passengers, on average €76 each."
+    check_both(right, right.replace("76", "86"), train)
+
+
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -102,7 +102,7 @@ class TimeSpans:
 
 def _is_said(amount: Term, rate: Term, stated: set[Decimal], spoken: Meanings) -> bool:
     """Whether the sentence says the one, and the other is not of another kind than a plain amount."""
-    if amount.units - {"day", "piece"} and amount.row is not NOWHERE:
+    if amount.units - {"day", "piece"} and not amount.units & rate.units and amount.row is not NOWHERE:
         return False
     return amount.number in stated or (rate.number in stated and (bool(amount.own & spoken) or rate.row is NOWHERE))
 
