@@ -21,7 +21,7 @@ from interlock.values import Json, Status
 _NO_FIELD = frozenset(
     {
         "amount",
-        "date",
+        "dat",
         "tim",
         "not",
         "messag",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from interlock.answers.grounding.claims import Claim
@@ -12,7 +13,7 @@ from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
-from interlock.answers.grounding.words import Meanings, WordTable, words_in
+from interlock.answers.grounding.words import Meanings, WordTable, has_stem, words_in
 from interlock.values import Value
 
 _A_BREAK = 3
@@ -26,6 +27,15 @@ _FOLLOWING = 1.4
 """A word right behind a figure says more about it than one before: "12 trees on 3 plots"."""
 
 
+_NO_NOUN = re.compile(
+    r"\b(?:is|are|was|were|will|would|has|have|had|can|may|might|must|should|be|been|against|between|since|through|"
+    r"within|without|during|than|after|before|until|as|short|more|less|fewer)\b",
+    re.I,
+)
+"""Behind one of these stands what is said of a figure, and no longer what is counted: "the new 30 will give you 42"."""
+_OUT_OF = re.compile(r"\s+(?:out\s+)?of\s+(?:the\s+|all\s+|our\s+|your\s+|those\s+|these\s+)?(?:[^\W\d_]+\s+)?")
+"""Between a part and its whole: 80 of 96, 3 out of the 12."""
+_PREDICATE = re.compile(r"[^,;:.()\d\n]{0,40}?\b(?:is|are|was|were|has|have|had)\b", re.I)
 _PAST_A_BREAK = 0.45
 """A comma, a colon or an "and" between a word and a figure makes it less likely that one is said of the other."""
 
@@ -54,6 +64,8 @@ class Bound(Value, frozen=True):
     """The words around it."""
     noun: Meanings
     """What the word right behind it stands for, where it is one that says what is counted."""
+    replaced: Mapping[int, frozenset[str]] = {}
+    """By row: the kinds of its names that no longer hold."""
 
     def affinity(self, meanings: Meanings) -> float:
         """How much the words around it speak of something: each word counts once, one of the same group for less."""
@@ -61,7 +73,7 @@ class Bound(Value, frozen=True):
         for word in self.words:
             shared = word.meanings & meanings
             if shared:
-                total += word.near if _has_stem(shared) else word.near * _SAME_GROUP
+                total += word.near if has_stem(shared) else word.near * _SAME_GROUP
         return total
 
     def speaks_of(self, fact: Fact) -> float:
@@ -71,7 +83,7 @@ class Bound(Value, frozen=True):
     def naming(self, names: Meanings, apart_from: Meanings = frozenset()) -> Iterator[NearWord]:
         """The words that are one of these themselves, not only of the same group, and none of the others."""
         for word in self.words:
-            if _has_stem(word.meanings & names) and not _has_stem(word.meanings & apart_from):
+            if has_stem(word.meanings & names) and not has_stem(word.meanings & apart_from):
                 yield word
 
     @property
@@ -81,20 +93,26 @@ class Bound(Value, frozen=True):
 
     def fit(self, row: Row) -> int:
         """1: the row is of what is named; 0: nothing is named that it could be of; -1: it is of something else."""
-        return _fit(self.topics, row)
+        return _fit(self.topics, row, self.replaced.get(id(row), frozenset()))
 
     def fit_beside(self, row: Row) -> int:
         """The same of all things that are named near it."""
-        return _fit(self.beside, row)
+        return _fit(self.beside, row, self.replaced.get(id(row), frozenset()))
 
 
 class Binder:
     """Says of each claim what it is said to be of."""
 
     def __init__(
-        self, sentences: Sentences, claims: Sequence[Claim], mentions: Sequence[Mention], words: WordTable
+        self,
+        sentences: Sentences,
+        claims: Sequence[Claim],
+        mentions: Sequence[Mention],
+        words: WordTable,
+        replaced: Mapping[int, frozenset[str]],
     ) -> None:
         self._sentences, self._claims, self._mentions, self._words = sentences, claims, mentions, words
+        self._replaced = replaced
         self._by_sentence: dict[int, list[Mention]] = defaultdict(list)
         for mention in mentions:
             self._by_sentence[sentences.at(mention.start)].append(mention)
@@ -116,17 +134,18 @@ class Binder:
         words = self._words_around(number)
         noun = self._noun(claim)
         topics, beside = self._topics(claim, order)
-        return Bound(topics, beside, words, noun)
+        return Bound(topics, beside, words, noun, self._replaced)
 
     def _noun(self, claim: Claim) -> Meanings:
         at = bisect_left(self._places, claim.end)
         text = self._sentences.text
         limit = self._sentences.all[self._sentences.at(claim.start)].end
-        for place, meanings, _word in self._tokens[at : at + 3]:
+        for place, meanings, word in self._tokens[at : at + 3]:
             if (
                 place >= limit
                 or self._sentences.breaks(claim.end, place)
                 or any(c.isdigit() for c in text[claim.end : place])
+                or _NO_NOUN.search(text, claim.end, place + len(word))
             ):
                 break
             if meanings:
@@ -141,16 +160,32 @@ class Binder:
             return tuple(self._weigh(head[0], head[1], head[1], near=1.0))
         left = max(sentence.start, self._claims[number - 1].end if number and self._is_figure(number - 1) else 0)
         right = sentence.end
-        if number + 1 < len(self._claims) and self._claims[number + 1].start < right:
+        is_whole = self._is_part_and_whole(number - 1)
+        said_of_part = predicate_behind(self._sentences.text, claim) if is_whole else None
+        if said_of_part is not None:
+            right = said_of_part  # "80 of 96 are reserved": what follows is said of the 80
+        elif number + 1 < len(self._claims) and self._claims[number + 1].start < right:
             # Behind a break the words are those of the next figure.
             right = min(self._claims[number + 1].start, self._sentences.next_break(claim.end, right))
         found = [*self._weigh(claim.end, right, claim.end, near=_FOLLOWING)]
         found += self._weigh(left, claim.start, claim.start, near=1.0)
-        if not alone and number and left > sentence.start and not self._has_words(left, claim.start):
+        if number + 1 < len(self._claims) and self._is_part_and_whole(number):
+            start = predicate_behind(self._sentences.text, self._claims[number + 1])
+            if start is not None:
+                found += self._weigh(start, self._sentences.next_break(start, sentence.end), start, near=_FOLLOWING)
+        alone = alone or said_of_part is not None or left == sentence.start
+        if number and not alone and not self._has_words(left, claim.start):
             # "5 and 7 trees", "balances of $5 and $7": what was said before the first holds for the second.
             for word in self._words_around(number - 1, alone=True):
                 found.append(NearWord(word.meanings, word.near * _OF_THE_ONE_BEFORE, word.place))
         return tuple(found)
+
+    def _is_part_and_whole(self, number: int) -> bool:
+        """Whether a figure is said as a part of the next one: 80 of 96."""
+        if number < 0:
+            return False
+        one, other = self._claims[number : number + 2]
+        return is_part_of(self._sentences.text, one, other)
 
     def _is_figure(self, number: int) -> bool:
         return self._claims[number].kind in ("number", "date", "time", "ratio")
@@ -172,7 +207,8 @@ class Binder:
     def _topics(self, claim: Claim, order: Order) -> tuple[Topics, Topics]:
         number = self._sentences.at(claim.start)
         all_here = _nearest(self._by_sentence.get(number, ()), claim.start)
-        proper = {kind for mention in all_here if not mention.soft for kind in mention.names}
+        earlier = [mention for mention in self._earlier_mentions(number) if not mention.soft]
+        proper = {kind for mention in [*earlier, *(one for one in all_here if not one.soft)] for kind in mention.names}
         here = [
             mention
             for mention in all_here
@@ -180,13 +216,16 @@ class Binder:
             if not mention.soft or set(mention.names) & proper or not self._is_apart(mention, claim)
             if not (mention.is_date and claim.kind == "date")
         ]
-        hard = any(not mention.soft for mention in here)
-        before = [] if hard else [mention for mention in self._earlier_mentions(number) if not mention.soft]
+        named = {kind for mention in here for kind in mention.names}
+        before = [] if any(not mention.soft for mention in here) else earlier
+        # "The X-ray is … The consultation (…)": of a kind that the sentence names itself it is not said before.
+        before = [mention for mention in before if not named & set(mention.names)]
         found = [
             _topic(group, group if group[0] in before else self._choose(claim, group, order))
             for group in _by_topic([*here, *before])
         ]
-        beside = [_topic(group, [*group, *all_here]) for group in _by_topic([*here, *before])]
+        compared = [*all_here, *earlier]
+        beside = [_topic(group, [*group, *compared]) for group in _by_topic([*here, *before])]
         return tuple(found), tuple(beside)
 
     def _is_apart(self, mention: Mention, claim: Claim) -> bool:
@@ -251,15 +290,27 @@ class Binder:
         return None
 
 
+def is_part_of(text: str, one: Claim, other: Claim) -> bool:
+    """Whether one figure is said as a part of another that follows it: 80 of 96."""
+    plain = one.kind == other.kind == "number" and not one.units and not other.units
+    return plain and one.end < other.start and _OUT_OF.fullmatch(text, one.end, other.start) is not None
+
+
+def predicate_behind(text: str, whole: Claim) -> int | None:
+    """Where that begins which is said of a part, behind its whole and what that is of: 36 of 38 beds are …"""
+    match = _PREDICATE.match(text, whole.end)
+    return None if match is None else match.end()
+
+
 def _topic(group: Sequence[Mention], chosen: Sequence[Mention]) -> dict[str, frozenset[str]]:
     kinds = {kind for mention in group for kind in mention.names}
     return {kind: names for kind in kinds if (names := _all_names(chosen, kind))}
 
 
-def _fit(topics: Topics, row: Row) -> int:
+def _fit(topics: Topics, row: Row, replaced: frozenset[str]) -> int:
     found = 0
     for topic in topics:
-        have = [(row.names_of_kind(kind), wanted) for kind, wanted in topic.items()]
+        have = [(row.names_of_kind(kind), wanted) for kind, wanted in topic.items() if kind not in replaced]
         if any(names & wanted for names, wanted in have):
             found = 1
         elif any(names for names, _wanted in have):
@@ -293,10 +344,6 @@ def _by_topic(mentions: Sequence[Mention]) -> list[list[Mention]]:
                 apart.append(group)
         groups = [*apart, (kinds, mine)]
     return [sorted(group, key=lambda mention: mention.start) for _kinds, group in groups]
-
-
-def _has_stem(words: Meanings) -> bool:
-    return any(not word.startswith("=") for word in words)
 
 
 def _all_names(mentions: Sequence[Mention], kind: str) -> frozenset[str]:

@@ -7,29 +7,27 @@ something. What can be combined is bounded: columns of a table, the values of a 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import date
-from decimal import Decimal, DivisionByZero, InvalidOperation
+from decimal import Decimal
 from itertools import combinations
 
 from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.groups import Groups
 from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.row_counts import RowCounts
 from interlock.answers.grounding.rows import NOWHERE
-from interlock.answers.grounding.terms import Calculation, Term
+from interlock.answers.grounding.shares import Shares
+from interlock.answers.grounding.surroundings import Surroundings
+from interlock.answers.grounding.terms import Calculation, RowGroup, Term
+from interlock.answers.grounding.time_spans import TIME_UNITS, TimeSpans
 from interlock.answers.grounding.vocabulary import Vocabulary
-from interlock.answers.grounding.words import Meanings
 
 _MOST_PAIRED = 90
 """So many values are put together in pairs, the first that were read."""
-_MOST_ROWS = 500
-_MOST_GROUPS = 60
-_TIME_UNITS = frozenset({"minute", "hour", "day", "week", "month", "year"})
-_DAYS = frozenset({"day", "week"})
-_OF = re.compile(r"\s?(?:of|in)\b", re.I)
+_EACH = re.compile(r"\s?(?:each|apiece|per|every)\b", re.I)
 _TIMES = re.compile(r"\s?(?:times|x|×)\b", re.I)
 _COMPARED = re.compile(
     r"\b(?:(?P<above>more than|over|above|at least|exceed(?:s|ing)?|longer than|higher than|greater than)"
@@ -37,7 +35,11 @@ _COMPARED = re.compile(
     re.I,
 )
 _MOST_COUNTED = 60
-_MOST_SHARED = 2_000
+_MOST_TOTALS = 12
+_MOST_ASKED = 20_000
+_MOST_PORTIONS = 10_000
+_LARGE = 100
+_SPOKEN_OF = 0.5
 _MOST_BESIDE = 30
 """A sentence with more figures is not read for what is above or below one of them."""
 _QUESTION = "question"
@@ -49,9 +51,9 @@ class Derivations:
     """What follows from the facts of an answer."""
 
     def __init__(
-        self, facts: Sequence[Fact], words: Vocabulary, cues: Cues, text: str, mentions: Sequence[Mention]
+        self, facts: Sequence[Fact], words: Vocabulary, cues: Cues, around: Surroundings, mentions: Sequence[Mention]
     ) -> None:
-        self._words, self._cues, self._text, self._mentions = words, cues, text, mentions
+        self._words, self._cues, self._around, self._text = words, cues, around, around.text
         usable = [fact for fact in facts if fact.trusted and not fact.label]
         values = [
             (fact, Term(fact))
@@ -61,55 +63,60 @@ class Derivations:
         self._terms = [term for _fact, term in values]
         self._wanted = [Term(fact) for fact in facts if fact.echo and fact.number is not None]
         self._counts = [Term(fact) for fact in usable if fact.counted][:_MOST_COUNTED]
-        self._dates = [fact for fact in usable if all(fact.date)]
-        self._times = [fact for fact in usable if fact.minutes is not None and not fact.echo]
-        self._by_sentence: dict[int, list[Claim]] = defaultdict(list)
-        self._shared: list[tuple[str, list[Term], Meanings]] | None = None
-        self._current: dict[str, set[str]] = defaultdict(set)
-        """By kind: the names of what is there now, not of what a change has done away with."""
-        for row in {id(fact.place.row): fact.place.row for fact in usable if not fact.stale}.values():
-            for kind, names in row.names.items():
-                self._current[kind] |= names
-        self._columns: dict[str, list[Term]] = defaultdict(list)
-        for fact, term in values:
-            if not fact.stale:
-                self._columns[term.column].append(term)
-        self._texts: dict[int, list[Fact]] = defaultdict(list)
-        for fact in usable:
-            if (fact.text or fact.truth is not None) and not fact.echo:
-                self._texts[id(fact.place.row)].append(fact)
+        self._spans = TimeSpans(usable, self._terms, around)
+        self._groups = Groups(values, usable, words.words)
+        self._counted = RowCounts(around.text, mentions, usable)
+        self._shares = Shares(self._terms, self._counts, self._wanted, around, words.words)
+        asked = " ".join(fact.text for fact in facts if fact.echo and fact.text)
+        self._asked = words.words.in_name(asked[:_MOST_ASKED])
+        """What the question speaks of: an answer need not say it again."""
+        self._summed: dict[int, Sequence[Term]] = {}
+        """By sentence: what was added up in it. How many those are may be said beside their sum."""
 
-    def find(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> tuple[str, str] | None:
+    def find(self, claim: Claim, bound: Bound) -> tuple[str, str] | None:
         """The sources and the calculation behind a figure; None if there is none that the sentence speaks of."""
         if claim.number is None or claim.kind not in ("number", "ratio"):
             return None
-        for made in self._ways(claim, bound, said):
+        for made in self._ways(claim, bound):
             if self._agrees(claim, made) and _fits(bound, made):
                 source = ", ".join(dict.fromkeys(term.source for term in made.terms))
                 self._terms.append(Term.from_others(claim.number, claim.units, source, made.what))
+                exact = Term.from_others(made.number, made.units or claim.units, source, made.what)
+                self._shares.made.setdefault(self._around.number(claim), []).append(exact)
+                if made.what.startswith("the sum"):
+                    self._summed[self._around.number(claim)] = made.terms
                 return source, made.what
         return None
 
-    def _ways(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[Calculation]:
+    def _ways(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
         times = claim.kind == "number" and _TIMES.match(self._text, claim.end) is not None
         if "percent" in claim.units or claim.kind == "ratio" or times:
-            yield from self._shares(claim, said)
+            yield from self._shares.find(claim, bound, self._find_groups(claim), self._cues)
             if not times:
                 return
-        if claim.units & _TIME_UNITS:
-            yield from self._spans(claim)
+        if claim.units & TIME_UNITS:
+            yield from self._spans.between(claim)
+            yield from self._spans.lasting(claim)
+            yield from self._counted.find_periods(claim)
         if self._cues.has("average", claim):
             yield from self._averages(claim)
-        yield from self._sums(claim)
+        yield from self._sums(claim, bound)
         if self._cues.has("difference", claim):
-            yield from self._differences(claim, said)
+            yield from self._differences(claim)
         if self._cues.has("sum", claim):
-            yield from self._pair_sums(claim, said)
+            yield from self._pair_sums(claim)
         if self._cues.has("product", claim):
             yield from self._products(claim)
-        if not claim.units:
-            yield from self._find_counts(claim, bound, said)
-        yield from self._threshold(claim, said)
+        if claim.units:
+            yield from self._portions(claim)
+        else:
+            yield from self._spans.a_day(claim)
+            yield from self._spans.in_all(claim)
+            yield from self._counted.find(claim, bound, self._find_groups(claim, asked=False))
+            rows = self._summed.get(self._around.number(claim))
+            if rows:
+                yield Calculation(Decimal(len(rows)), frozenset(), "the rows of a sum", ())
+        yield from self._threshold(claim)
 
     def _agrees(self, claim: Claim, made: Calculation) -> bool:
         assert claim.number is not None
@@ -119,50 +126,33 @@ class Derivations:
         roughly = made.what.startswith(("the mean", "from ")) or "percent" in claim.units
         return any(_close(abs(one), abs(claim.number), claim, roughly=roughly) for one in wanted)
 
-    def _groups(self, claim: Claim) -> Iterator[tuple[str, list[Term], bool]]:
-        """Columns, and the parts of them whose rows have a value in common that the sentence speaks of."""
-        sentence = self._cues.words(claim)
-        telling = _digits(claim) >= _TELLING
-        for column, terms in self._columns.items():
-            if 2 <= len(terms) <= _MOST_ROWS:
-                yield column, terms, False
-        for what, some, words in self._shared_values():
-            named = bool(words & sentence)
-            if telling or named:
-                yield what, some, named
+    def _find_groups(self, claim: Claim, *, asked: bool = True) -> Iterator[RowGroup]:
+        spoken = self._around.words(claim)
+        return self._groups.find(spoken | self._asked if asked else spoken, telling=_digits(claim) >= _TELLING)
 
-    def _shared_values(self) -> list[tuple[str, list[Term], Meanings]]:
-        """The parts of columns whose rows have a value in common; found once."""
-        if self._shared is None:
-            self._shared = [one for terms in self._columns.values() for one in self._parts_of(terms)][:_MOST_SHARED]
-        return self._shared
-
-    def _parts_of(self, terms: list[Term]) -> Iterator[tuple[str, list[Term], Meanings]]:
-        if not 2 <= len(terms) <= _MOST_ROWS:
-            return
-        groups: dict[tuple[str, str], list[Term]] = defaultdict(list)
-        for term in terms:
-            for text in self._texts.get(id(term.row), ()):
-                value = text.place.name if text.truth is not None else text.text
-                if text.truth is not False and len(value) <= 60:
-                    groups[(text.place.name, value)].append(term)
-        for (name, value), some in list(groups.items())[:_MOST_GROUPS]:
-            if len(some) < len(terms):
-                yield f"{terms[0].column} where {name} is {value}", some, self._words.words.in_name(value)
-
-    def _sums(self, claim: Claim) -> Iterator[Calculation]:
+    def _sums(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
         cued = self._cues.has("sum", claim) or _digits(claim) >= _TELLING
-        for what, some, named in self._groups(claim):
-            if (cued or named) and len(some) > 1:
+        large = abs(claim.number or Decimal(0)) >= _LARGE
+        for group in self._find_groups(claim):
+            some = group.terms
+            # A figure is a total where the words beside it speak of the field: "we hold 162".
+            said = cued or (group.named and claim.units)
+            may_be = large or group.named
+            if len(some) > 1 and (said or (may_be and self._is_spoken_of(some[0], bound))):
                 total = sum((term.number for term in some), Decimal(0))
-                yield Calculation(total, some[0].units, f"the sum of {what}", some)
+                yield Calculation(total, some[0].units, f"the sum of {group.what}", some)
+
+    def _is_spoken_of(self, term: Term, bound: Bound) -> bool:
+        """Whether a field is what the words beside a figure say, or what was asked for."""
+        return bound.affinity(term.own | term.described) >= _SPOKEN_OF or bool(term.own & self._asked)
 
     def _averages(self, claim: Claim) -> Iterator[Calculation]:
-        for what, some, _named in self._groups(claim):
+        for group in self._find_groups(claim):
+            some = group.terms
             total = sum((term.number for term in some), Decimal(0))
-            yield Calculation(total / len(some), some[0].units, f"the mean of {what}", some)
+            yield Calculation(total / len(some), some[0].units, f"the mean of {group.what}", some)
 
-    def _pairs(self, claim: Claim, said: Sequence[Claim]) -> Iterator[tuple[Term, Term]]:
+    def _pairs(self, claim: Claim) -> Iterator[tuple[Term, Term]]:
         """Values of one unit, in pairs."""
         dimensions = self._words.measures.dimensions(claim.units)
         some = [
@@ -174,25 +164,33 @@ class Derivations:
             or dimensions & self._words.measures.dimensions(term.units)
         ]
         some = [term for term in some if term.number][-_MOST_PAIRED:]
-        sentence, stated = self._cues.words(claim), self._figures_beside(claim, said)
+        sentence, stated = self._around.words(claim, earlier=True), self._around.figures(claim, earlier=True)
         spoken = {id(term) for term in some if term.own & sentence or term.number in stated or term.row is NOWHERE}
         for one, other in combinations(some, 2):
             if _comparable(one, other, (id(one) in spoken) + (id(other) in spoken)):
                 yield one, other
 
-    def _differences(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Calculation]:
-        for one, other in self._pairs(claim, said):
+    def _differences(self, claim: Claim) -> Iterator[Calculation]:
+        if abs(claim.number or Decimal(0)) >= _LARGE:
+            columns = [terms for terms in self._groups.columns.values() if 2 <= len(terms) <= _MOST_COUNTED]
+            totals = [Term.total(terms, terms[0].column) for terms in columns[:_MOST_TOTALS]]
+            sentence = self._around.words(claim)
+            for one, other in combinations(totals, 2):
+                if one.units == other.units and (one.units or (one.own & sentence and other.own & sentence)):
+                    number = one.number - other.number
+                    yield Calculation(number, one.units, f"{one.path} - {other.path}", (one, other))
+        for one, other in self._pairs(claim):
             number = one.number - other.number
             yield Calculation(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))
 
-    def _pair_sums(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Calculation]:
-        for one, other in self._pairs(claim, said):
+    def _pair_sums(self, claim: Claim) -> Iterator[Calculation]:
+        for one, other in self._pairs(claim):
             number = one.number + other.number
             yield Calculation(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
 
     def _products(self, claim: Claim) -> Iterator[Calculation]:
         factors = [term for term in [*self._terms, *self._counts, *self._wanted] if _is_count(term)][:_MOST_COUNTED]
-        prices = [term for term in self._terms if claim.units & term.units][:_MOST_COUNTED]
+        prices = [term for term in self._terms if self._is_convertible(term, claim)][-_MOST_COUNTED:]
         for price in prices:
             for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")):
                 yield Calculation(price.number * times, price.units, f"{price.path} * {what}", (price,))
@@ -201,82 +199,24 @@ class Derivations:
                     number = price.number * factor.number
                     yield Calculation(number, price.units, f"{factor.path} * {price.path}", (factor, price))
 
-    def _shares(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Calculation]:
-        hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
-        terms = self._terms[-_MOST_PAIRED:]
-        totals = [
-            Term.total(some, what)
-            for what, some, named in self._groups(claim)
-            if len(some) > 1 and (named or some is self._columns.get(what))
-        ]
-        sentence = self._cues.words(claim)
-        stated, compared = self._figures_beside(claim, said), self._cues.has("compared", claim)
-        whole = self._cues.has("sum", claim) or _OF.match(self._text, claim.end) is not None
-        counts = [term for term in self._counts if term.column in self._columns or self._is_shared_in(term, sentence)]
-        for pool in ([*terms, *totals[:20], *self._wanted[:10]], counts):
-            for one, other in combinations(pool, 2):
-                spoken = one.own & sentence or other.own & sentence or one.number in stated or other.number in stated
-                if _are_parts(one, other) and spoken:
-                    for over, under in ((one, other), (other, one)):
-                        if whole or not under.path.startswith("the sum"):
-                            yield from _quotients(over, under, hundred, compared=compared)
-        for term in terms if claim.kind == "ratio" else ():
-            yield Calculation(term.number / (100 if "percent" in term.units else 1), frozenset(), term.path, (term,))
+    def _is_convertible(self, term: Term, claim: Claim) -> bool:
+        if claim.units & term.units:
+            return True
+        if claim.units & TIME_UNITS:
+            return False  # seven times eleven days are eleven weeks
+        return any(True for _one in self._words.measures.convert(Decimal(1), term.units, claim.units))
 
-    def _is_shared_in(self, count: Term, sentence: Meanings) -> bool:
-        """Whether the sentence speaks of what the counted rows have in common; of all of them nothing need be said."""
-        value = count.path.rpartition("[")[2].partition("=")
-        return not value[1] or bool(self._words.words.in_name(value[2].partition("]")[0]) & sentence)
+    def _portions(self, claim: Claim) -> Iterator[Calculation]:
+        """In three instalments of 24 each: a value by a number that the sentence says."""
+        counts = [one for one in self._around.figures(claim) if 1 < one <= _MOST_PORTIONS and one == int(one)]
+        for term in self._terms[-_MOST_PAIRED:] if _EACH.match(self._text, claim.end) else ():
+            if claim.units & term.units:
+                for count in counts:
+                    yield Calculation(term.number / count, term.units, f"{term.path} / {count}", (term,))
 
-    def _spans(self, claim: Claim) -> Iterator[Calculation]:
-        unit = next(iter(claim.units & _TIME_UNITS))
-        if unit in ("minute", "hour"):
-            for one, other in combinations(self._times[:_MOST_PAIRED], 2):
-                assert one.minutes is not None
-                assert other.minutes is not None
-                minutes = abs(one.minutes - other.minutes)
-                for number in (minutes, 24 * 60 - minutes):
-                    yield _span(Decimal(number), "minute", one, other)
-        for one, other in combinations(self._dates[:_MOST_PAIRED], 2):
-            first, second = _day(one), _day(other)
-            if first is None or second is None:
-                continue
-            if unit in _DAYS:
-                days = abs((first - second).days)
-                yield from (_span(Decimal(number), "day", one, other) for number in (days, days + 1))
-            elif unit in ("month", "year"):
-                months = abs((first.year - second.year) * 12 + first.month - second.month)
-                yield _span(Decimal(months), "month", one, other)
-
-    def _find_counts(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> Iterator[Calculation]:
-        """How many there are: things that the answer names, rows with a value that the sentence speaks of."""
-        kinds: dict[str, set[frozenset[str]]] = defaultdict(set)
-        for mention in self._mentions:
-            for kind, names in mention.names.items():
-                if not names.isdisjoint(self._current.get(kind, ())):
-                    kinds[kind].add(names)
-        for kind, things in kinds.items():
-            if len(things) > 1:
-                yield Calculation(Decimal(len(things)), frozenset(), f"the {kind} that are named", ())
-        for what, some, named in self._groups(claim):
-            if named:
-                rows = {id(term.row) for term in some}
-                yield Calculation(Decimal(len(rows)), frozenset(), f"rows of {what}", some)
-
-    def _beside(self, claim: Claim, said: Sequence[Claim]) -> list[Claim]:
-        """The claims of the same sentence."""
-        if not self._by_sentence:
-            for one in said:
-                self._by_sentence[self._cues.number(one)].append(one)
-        return self._by_sentence[self._cues.number(claim)]
-
-    def _figures_beside(self, claim: Claim, said: Sequence[Claim]) -> set[Decimal]:
-        """The other figures of the same sentence."""
-        return {one.number for one in self._beside(claim, said) if one is not claim and one.number is not None}
-
-    def _threshold(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Calculation]:
+    def _threshold(self, claim: Claim) -> Iterator[Calculation]:
         """Two cost more than 20 dollars: how many are above, and the figure that they are above."""
-        here = self._beside(claim, said)
+        here = self._around.beside(claim)
         if len(here) > _MOST_BESIDE:
             return
         for limit in here:
@@ -286,7 +226,7 @@ class Derivations:
             if match is None or limit.number is None:
                 continue
             counts = [one for one in here if one is not limit and one.number is not None and not one.units]
-            for column, terms in self._columns.items():
+            for column, terms in self._groups.columns.items():
                 if len(terms) < 2 or (limit.units and terms[0].units and not limit.units & terms[0].units):
                     continue
                 above = [term for term in terms if (term.number > limit.number) == bool(match["above"])]
@@ -300,13 +240,6 @@ def _digits(claim: Claim) -> int:
     return len(str(abs(claim.number or Decimal(0)).normalize()).replace(".", "").strip("0").partition("E")[0])
 
 
-def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> Calculation:
-    what = f"from {one.place.path} to {other.place.path}"
-    terms = tuple(Term.from_others(number, frozenset({unit}), fact.source, what) for fact in (one, other))
-    terms[0].row, terms[1].row = one.place.row, other.place.row
-    return Calculation(number, frozenset({unit}), what, terms)
-
-
 def _fits(bound: Bound, made: Calculation) -> bool:
     """Whether nothing that it is made from is of something else than what is named; of a total, not all of it."""
     fits = [bound.fit_beside(term.row) for term in made.terms]
@@ -317,7 +250,9 @@ def _close(value: Decimal, said: Decimal, claim: Claim, *, roughly: bool) -> boo
     if claim.bound and (value < said) == (claim.bound == ">") and value != said:
         return False
     if claim.kind == "ratio":
-        off = Decimal("0.1") if claim.bound else Decimal("0.06") if claim.about else Decimal("0.02")
+        off = Decimal("0.12") if claim.bound else Decimal("0.06") if claim.about else Decimal("0.02")
+        if claim.bound == ">" and said > 1:
+            off = Decimal("0.25")  # "more than double" is said up to two and a half
         return said != 0 and abs(value - said) <= abs(said) * off
     if value == said:
         return True
@@ -330,36 +265,14 @@ def _comparable(one: Term, other: Term, spoken: int) -> bool:
         return False
     if one.column == other.column and one.source != _QUESTION:
         return True
+    if one.units and _field(one) == _field(other):
+        return True  # a value, and what a call has asked to make of it
     return spoken >= (1 if one.units and other.units else 2)
 
 
-def _are_parts(one: Term, other: Term) -> bool:
-    """Whether one may be said as a part or a multiple of the other: two of a field, or two of a row in one unit."""
-    if one.column == other.column:
-        return True
-    return one.row is other.row and one.row is not NOWHERE and one.units == other.units
-
-
-def _quotients(over: Term, under: Term, hundred: Decimal, *, compared: bool) -> Iterator[Calculation]:
-    try:
-        quotient = over.number / under.number
-    except (DivisionByZero, InvalidOperation):
-        return
-    what = f"{over.path} / {under.path}"
-    if over.path.startswith("the sum") and not under.path.startswith("the sum"):
-        return  # a whole is said as a multiple of none of its parts
-    yield Calculation(quotient * hundred, frozenset(), what, (over, under))
-    if compared:
-        yield Calculation((quotient - 1) * hundred, frozenset(), f"{what} - 1", (over, under))
+def _field(term: Term) -> str:
+    return term.path.rpartition(".")[2]
 
 
 def _is_count(term: Term) -> bool:
     return term.number == term.number.to_integral_value() and 1 < term.number <= 10_000
-
-
-def _day(fact: Fact) -> date | None:
-    year, month, day = fact.date
-    try:
-        return date(year or 0, month or 0, day or 0)
-    except ValueError:
-        return None

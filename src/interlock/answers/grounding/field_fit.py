@@ -7,15 +7,17 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 
-from interlock.answers.grounding.binding import Bound, NearWord
+from interlock.answers.grounding.binding import Bound, NearWord, is_part_of, predicate_behind
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.mentions import is_within
+from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
+from interlock.answers.grounding.time_spans import A_DAY
 from interlock.answers.grounding.vocabulary import Vocabulary
-from interlock.answers.grounding.words import Meanings, stem
+from interlock.answers.grounding.words import Meanings, stem, words_in
 
 _WEAK = 0.2
 """Less than this is no sign that a field is spoken of: a word far away, behind several breaks."""
@@ -40,6 +42,13 @@ _PERIODS = {
         "year": ("year", "yearly", "annual", "annually"),
     }.items()
 }
+_IN_A_DAY = re.compile(r"(?:\s[^\W\d_]{2,20}){0,2}\s(?:(?:a|per|each|every)\sday|daily)\b", re.I)
+_WITHOUT = re.compile(
+    r"\b(?:after|without|excluding|minus|net of|apart from|besides)\s+(?:the\s+|your\s+|its\s+)?$", re.I
+)
+_SHORT_LEAD = 24
+_QUANTITIES = frozenset({stem("quantity"), stem("pieces"), "=stock"})
+"""Fields that say how many there are, and not of what: `quantity`, `on_hand`."""
 _BEFORE_TERM = re.compile(r"[+×*÷/=]\s?[$€£(]?$|\s[-−–]\s$")
 _BEHIND_TERM = re.compile(r"\s?[+×*÷=]|\s[-−–x/]\s")
 
@@ -62,6 +71,8 @@ class FieldFit:
         money = (fact.units | fact.money for fact in facts if not fact.echo)
         self._currencies = frozenset[str]().union(*money) & words.units.currencies
         self._source_words: dict[str, Meanings] = {}
+        self._row_words: dict[int, Meanings] = {}
+        self._field_words: Meanings | None = None
         self._rows: dict[tuple[str, int], list[Fact]] = defaultdict(list)
         self._texts: dict[int, set[str]] = defaultdict(set)
         for fact in facts:
@@ -84,7 +95,7 @@ class FieldFit:
         mine = bound.speaks_of(fact)
         if fact.counted:
             return self._counts(fact, claim, bound)
-        if fact.asked:
+        if fact.asked or self._is_in_a_day(fact, claim):
             return True
         if fact.echo:
             return not self._contradicts(claim, bound)
@@ -97,14 +108,19 @@ class FieldFit:
             own = fact.own | fact.described
             beside = max((word.near for word in bound.naming(own | fact.around)), default=0.0)
             if any(
-                word.near >= _BESIDE_IT and beside < word.near * _AS_NEAR and not self._is_taken(word, other, claim)
+                word.near >= _BESIDE_IT
+                and beside < word.near * _AS_NEAR
+                and not self._is_taken(word, other, claim)
+                and not self._is_taken_off(word)
                 for other in others
-                for word in bound.naming(other.own | other.described, own)
+                for word in bound.naming(other.own | other.described, own | self._named_in(fact.place.row))
             ):
                 return False
-        if mine > _WEAK or claim.kind != "number" or claim.units & fact.units or fact.prose:
+        if mine > _WEAK or claim.kind != "number" or fact.number is None or claim.units & fact.units or fact.prose:
             return True
         known = fact.words | self._asked_words | self._words_of(fact.source)
+        if fact.own & _QUANTITIES:
+            known |= self._all_words()
         return bool(claim.units) or _is_telling(claim) or not bound.noun or bool(bound.noun & known)
 
     def _is_taken(self, word: NearWord, fact: Fact, claim: Claim) -> bool:
@@ -116,12 +132,26 @@ class FieldFit:
         for other in self._figures_near(claim):
             if other is claim or self._sentences.at(other.start) != here or _distance(other, word.place) >= apart:
                 continue
+            if is_part_of(self._text, claim, other):
+                behind = predicate_behind(self._text, other)
+                if behind is not None and word.place >= behind:
+                    continue  # "80 of 96 are reserved": the 80 are
             if other.number is None:
                 if any(fact.date) and is_within(other.date, fact.date):
                     return True
             elif fact.number is not None and self._matcher.how(other, fact) is not None:
                 return True
         return False
+
+    def _is_in_a_day(self, fact: Fact, claim: Claim) -> bool:
+        """Whether both are so much a day: two tablets a day of `times_a_day`."""
+        if fact.number is None or A_DAY.search(fact.place.name) is None:
+            return False
+        return _IN_A_DAY.match(self._text, claim.end) is not None
+
+    def _is_taken_off(self, word: NearWord) -> bool:
+        """Whether a word names what a figure is without: "after insurance 72 are left"."""
+        return _WITHOUT.search(self._text, max(0, word.place - _SHORT_LEAD), word.place) is not None
 
     def _figures_near(self, claim: Claim) -> Sequence[Claim]:
         at = bisect_left(self._said, claim.start, key=lambda one: one.start)
@@ -134,6 +164,21 @@ class FieldFit:
             texts = " ".join(fact.text for fact in self._facts if fact.source == source and fact.text)[:_MOST_TEXT]
             found = self._source_words[source] = self._words.words.in_name(texts)
         return found
+
+    def _named_in(self, row: Row) -> Meanings:
+        """What the words of a thing's own names stand for: the set of a brake pad set says what it is, and no field."""
+        found = self._row_words.get(id(row))
+        if found is None:
+            names = " ".join(name for same in row.names.values() for name in same)[:_MOST_TEXT]
+            found = self._row_words[id(row)] = self._words.words.in_name(names)
+        return found
+
+    def _all_words(self) -> Meanings:
+        """What the names of all fields of the results stand for: a quantity may be one of anything that they name."""
+        if self._field_words is None:
+            own = {fact.place.name: fact.own for fact in self._facts if not fact.asked and not fact.echo}
+            self._field_words = frozenset[str]().union(*own.values())
+        return self._field_words
 
     def _is_per_another(self, fact: Fact, claim: Claim) -> bool:
         """Whether a figure is said to be of another length of time than its field: 2.4 % a month of a yearly rate."""
@@ -162,6 +207,9 @@ class FieldFit:
         shared = self._words.words.in_name(f"{value[0]} {value[2].partition(']')[0]}") if value[1] else frozenset()
         if shared:
             sentence = self._cues.words(claim)
+            flag = value[2].partition("]")[0]
+            if flag in ("True", "False"):
+                return self._says_flag(value[0], claim, is_set=flag == "True")
             return bool(shared & sentence)
         known = fact.words | self._asked_words
         return (
@@ -170,6 +218,17 @@ class FieldFit:
             or bool(bound.spoken & fact.own)
             or self._cues.has("generic", claim)
         )
+
+    def _says_flag(self, name: str, claim: Claim, *, is_set: bool) -> bool:
+        """Whether rows are counted by a flag as it stands: two are paid, two are unpaid, two are not paid."""
+        one = self._sentences.all[self._sentences.at(claim.start)]
+        part = self._text[claim.end : self._sentences.next_break(claim.end, one.end)]
+        own = self._words.words.in_name(name)
+        words = [word for word, _place in words_in(part)]
+        if any(word.lower().startswith("un") and own & self._words.words.meanings(word[2:]) for word in words):
+            return not is_set
+        spoken = any(own & self._words.words.meanings(word) for word in words)
+        return spoken and self._words.states.denies(part) != is_set
 
     def _contradicts(self, claim: Claim, bound: Bound) -> bool:
         """Whether the words around a figure of the user speak of a field of the results, which has another value."""

@@ -111,6 +111,10 @@ class FactIndex:
             found |= {id(fact): fact for fact in self._by.get(("date", (int(said), None, None)), ())}
         return list(found.values())
 
+    def between(self, low: Decimal, high: Decimal) -> list[Fact]:
+        """Facts whose figure lies between two others; of many, those around the middle."""
+        return list(self._within((low + high) / 2, (high - low) / 2))
+
     def _within(self, middle: Decimal, reach: Decimal) -> Iterator[Fact]:
         size, wide = float(middle), float(reach) + float(middle) * 1e-9
         if not isfinite(size) or not isfinite(wide):

@@ -12,7 +12,7 @@ _BARE = re.compile(r"[\W_]+")
 _KEYS = re.compile(r"^(?:id|name|title|label|code|key|slug|ref|reference|number|no|sku|email)$")
 _KEY_ENDS = re.compile(r"^(?P<kind>.+?)_(?:id|name|title|label|code|no|nr|number|ref|key|sku)$")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_STATES = frozenset({"status", "state", "stage", "phase", "condition", "type", "method", "mode", "severity", "channel"})
+STATES = frozenset({"status", "state", "stage", "phase", "condition", "type", "method", "mode", "severity", "channel"})
 _NO_NAMES = frozenset(
     {
         "unit",
@@ -96,7 +96,7 @@ def names_of(
             found[where].add(plain)
         elif _KEY_ENDS.match(lower):
             found[kind_of_argument(lower)].add(plain)
-        elif lower in _STATES or (key in varying if varying is not None else str(item)[:1].isupper()):
+        elif lower in STATES or (key in varying if varying is not None else str(item)[:1].isupper()):
             found[lower].add(plain)
     return {kind: frozenset(names) for kind, names in found.items()}
 

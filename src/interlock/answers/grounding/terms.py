@@ -14,7 +14,7 @@ from interlock.answers.grounding.words import Meanings
 class Term:
     """A figure that others may be made from: a value of a result, or one that was made from such."""
 
-    __slots__ = ("column", "number", "own", "path", "row", "source", "units")
+    __slots__ = ("column", "described", "number", "own", "path", "row", "source", "units")
 
     def __init__(self, fact: Fact) -> None:
         assert fact.number is not None
@@ -22,13 +22,14 @@ class Term:
         self.source, self.path, self.column = fact.source, fact.place.path, fact.place.column
         self.row: Row = fact.place.row
         self.own: Meanings = fact.own
+        self.described: Meanings = fact.described
 
     @classmethod
     def from_others(cls, number: Decimal, units: Units, source: str, what: str) -> Term:
         """One that was made from others."""
         term = cls.__new__(cls)
         term.number, term.units, term.source, term.path, term.column = number, units, source, what, what
-        term.row, term.own = NOWHERE, frozenset()
+        term.row, term.own, term.described = NOWHERE, frozenset(), frozenset()
         return term
 
     @classmethod
@@ -48,3 +49,15 @@ class Calculation:
 
     def __init__(self, number: Decimal, units: Units, what: str, terms: Sequence[Term]) -> None:
         self.number, self.units, self.what, self.terms = number, units, what, terms
+
+
+class RowGroup:
+    """A column of a table, or the rows of it that have a value in common."""
+
+    __slots__ = ("field", "named", "terms", "value", "what")
+
+    def __init__(self, what: str, terms: Sequence[Term], *, named: bool, field: str = "", value: str = "") -> None:
+        self.what, self.terms, self.named = what, terms, named
+        """`named`: the sentence speaks of what the rows have in common."""
+        self.field, self.value = field, value
+        """The kind of name and the plain name that the rows share; empty for a whole column."""

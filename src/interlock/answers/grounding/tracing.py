@@ -11,7 +11,9 @@ from decimal import Decimal
 
 from interlock.answers.grounding.binding import Binder, Bound, Order
 from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.comparisons import find_compared
 from interlock.answers.grounding.cues import Cues
+from interlock.answers.grounding.day_times import DayTimes
 from interlock.answers.grounding.derivations import Derivations
 from interlock.answers.grounding.evidence import Evidence, Fact
 from interlock.answers.grounding.expressions import derive
@@ -22,11 +24,13 @@ from interlock.answers.grounding.index import FactIndex
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
 from interlock.answers.grounding.quotes import Quotes
+from interlock.answers.grounding.rows import kind_of_argument
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.states import States
 from interlock.answers.grounding.support import Support
+from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.unknown_names import find_unknown_names
-from interlock.answers.grounding.verbatim import Codes
+from interlock.answers.grounding.verbatim import Codes, OrdinalPhrases
 from interlock.answers.grounding.vocabulary import Vocabulary
 
 _OVERLAPPING = 4
@@ -47,11 +51,15 @@ _RANKS = ("exact", "rounded", "counted", "derived", "echo")
 _PAST_BEFORE = re.compile(
     r"\b(?:from|was|were|had|previously|before|instead of|rather than|not|originally|earlier|formerly|used to be|old|"
     r"until now|prior|former|above|below|over|under|than|read|showed)\b"
-    r"(?:\s+(?:the|a|an|at|of|been|only|about|still|your|its|being|standing|limit|balance|rate|in)){0,4}\W{0,3}$",
+    r"(?:\s+(?:the|a|an|at|of|on|been|only|about|still|your|its|being|standing|limit|balance|rate|in|(?:the|an?)\s[a-z]{2,12}ed|"
+    r"\d{1,2}(?:st|nd|rd|th)|(?:mon|tues|wednes|thurs|fri|satur|sun)day)){0,4}[^\w;.!?]{0,3}$",
     re.I,
 )
+_SINCE = re.compile(r"\bsince\b[^.;:\d]{0,40}$", re.I)
+"""What has been since a day: that day is of what was there before."""
 _PAST_AFTER = re.compile(
-    r"\W{0,3}(?:\w{1,20}\W{1,3}){0,2}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])",
+    r"\W{0,3}(?:\w{1,20}\W{1,3}){0,3}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])"
+    r"|\s?(?:→|⇒|[-=]>)",
     re.I,
 )
 
@@ -74,6 +82,7 @@ class Tracer:
         self._text, self._said, self._facts, self._words = text, said, evidence.facts, words
         self._meanings = meanings
         self._codes = Codes(text, said, evidence.facts)
+        self._ordinals = OrdinalPhrases(text, said, evidence.facts)
         self._matcher = FigureMatcher(words)
         self._sentences = Sentences(text)
         self._quotes = Quotes(self._sentences, evidence.facts)
@@ -83,7 +92,7 @@ class Tracer:
         self._starts = [mention.start for mention in self._mentions]
         spoken = {(kind, name) for mention in self._mentions for kind, same in mention.names.items() for name in same}
         self._index = FactIndex(said, evidence.facts, words.field_magnitudes.values(), words.measures, spoken)
-        self._binder = Binder(self._sentences, said, self._mentions, words.words)
+        self._binder = Binder(self._sentences, said, self._mentions, words.words, _replaced_names(evidence.facts))
         self._cues = Cues(words.derivations, self._sentences, words.words)
         counts = [fact.number for fact in evidence.facts if fact.counted and fact.number is not None]
         things = {name for mention in self._mentions for name in mention.names.items()}
@@ -94,6 +103,14 @@ class Tracer:
         self._old = frozenset[str]().union(*old)
         """What the fields are called of which the results hold an older value."""
         self._days_in_texts: dict[str, Fact | None] = {}
+        self._in_own_units = frozenset(
+            name
+            for meaning in meanings.values()
+            for name, field in meaning.fields.items()
+            if field.unit and not words.units.of_field(field.unit)
+        )
+        """Fields whose author names a unit that the vocabulary does not have."""
+        self._day_times = DayTimes(self._sentences, evidence.facts)
 
     def run(self) -> list[Support]:
         """Each claim with what stands behind it."""
@@ -159,14 +176,15 @@ class Tracer:
 
     def _derive(self, found: list[Support]) -> None:
         """What follows from other values; a figure that does may be what the next one follows from."""
-        derived = Derivations(self._facts, self._words, self._cues, self._text, self._mentions)
-        # What stands in a result, and is said of something else, has a `why`.
-        open_places = [place for place, item in enumerate(found) if item.how == "unsupported" and not item.why]
+        around = Surroundings(self._sentences, self._said, self._words.words)
+        derived = Derivations(self._facts, self._words, self._cues, around, self._mentions)
+        open_places = [place for place, item in enumerate(found) if self._may_follow(self._said[place], item)]
         for _round in range(_MOST_ROUNDS):
             fresh = False
             for place in open_places[:_MOST_DERIVED]:
                 claim = self._said[place]
-                known = derived.find(claim, self._binder.bind(place), self._said)
+                bound = self._binder.bind(place)
+                known = derived.find(claim, bound) or self._day_times.find_end(claim, bound)
                 if known is not None:
                     found[place] = Support(
                         claim.text, claim.kind, claim.start, claim.end, known[0], known[1], "derived"
@@ -176,12 +194,21 @@ class Tracer:
             if not fresh or not open_places:
                 return
 
+    def _may_follow(self, claim: Claim, item: Support) -> bool:
+        """Whether a calculation is looked for: not for what stands in a result, and is said of something else.
+
+        An average, and the end of a span of time, may be equal to a value of something else by chance.
+        """
+        if item.how != "unsupported":
+            return False
+        return not item.why or claim.kind == "time" or self._cues.has("average", claim)
+
     def _trace(self, number: int, claim: Claim, order: Order = "nearest") -> Support:
         if self._is_named(claim):
             return Support(claim.text, claim.kind, claim.start, claim.end, "name", "", "exact")
         if self._is_some_of_them(claim):
             return Support(claim.text, claim.kind, claim.start, claim.end, "results", "", "counted")
-        code = self._codes.find(claim)
+        code = self._codes.find(claim) or self._ordinals.find(claim)
         if code is not None:
             return Support(claim.text, claim.kind, claim.start, claim.end, code.source, code.place.path, "exact")
         bound = self._binder.bind(number, order)
@@ -196,14 +223,20 @@ class Tracer:
         return Support(claim.text, claim.kind, claim.start, claim.end, quoted.source, quoted.place.path, "exact")
 
     def _trace_bound(self, claim: Claim, bound: Bound) -> Support:
-        known = [(fact, how) for fact, how in self._candidates(claim) if self._may_be_used(fact, claim, bound)]
+        known = [(fact, how) for fact, how in self._candidates(claim, bound) if self._may_be_used(fact, claim, bound)]
         free = claim.kind not in _OF_A_THING or self._fields.is_computed(claim)
-        fitting = [(fact, how, 1 if free or fact.counted else bound.fit(fact.place.row)) for fact, how in known]
+        fitting = [(fact, how, 1 if free or fact.counted else _fit(bound, fact)) for fact, how in known]
         kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
+        if not kept:
+            for fact in find_compared(self._text, claim, bound, self._index):
+                if bound.fit(fact.place.row) >= 0 and self._may_be_used(fact, claim, bound):
+                    return Support(
+                        claim.text, claim.kind, claim.start, claim.end, fact.source, fact.place.path, "rounded"
+                    )
         if known and not kept:
             return Support(claim.text, claim.kind, claim.start, claim.end, why=OF_ANOTHER)
         spoken = [(fact, how) for fact, how, _fit in kept if self._fields.may_be(fact, claim, bound)]
-        if kept and not spoken:
+        if kept and not spoken and not all(fact.counted for fact, _how, _fit in kept):
             return Support(claim.text, claim.kind, claim.start, claim.end, why="it is another field")
         return self._best(claim, bound, spoken)
 
@@ -232,10 +265,15 @@ class Tracer:
             return False
         return _SOME_OF.search(self._text[max(0, claim.start - 20) : claim.start]) is not None
 
-    def _candidates(self, claim: Claim) -> list[tuple[Fact, str]]:
+    def _candidates(self, claim: Claim, bound: Bound) -> list[tuple[Fact, str]]:
+        day = self._day_times.as_day(claim)
+        if day is not None:
+            return [(fact, "exact") for fact in self._index.exact(day)]
         match claim.kind:
             case "number" | "ordinal":
-                return self._figures(claim)
+                hour = self._day_times.as_hour(claim, bound)
+                hours = [] if hour is None else [(fact, "exact") for fact in self._index.exact(hour)]
+                return [*self._figures(claim), *hours]
             case "weekday":
                 return [(fact, "exact") for fact in self._days(claim)]
             case "ratio":
@@ -245,6 +283,8 @@ class Tracer:
 
     def _figures(self, claim: Claim) -> list[tuple[Fact, str]]:
         near = self._index.near_number(claim)
+        if claim.units:  # 56 of a field that its author says is in tablets are not 56 days
+            near = [fact for fact in near if fact.units or fact.place.name not in self._in_own_units]
         return [(fact, how) for fact in near if (how := self._matcher.how(claim, fact)) is not None]
 
     def _days(self, claim: Claim) -> list[Fact]:
@@ -275,7 +315,9 @@ class Tracer:
             if fact.prose:
                 return False  # words of a model
             spoken = bool(fact.words & bound.spoken)
-            return spoken if claim.number is not None else self._cues.has("scope", claim) or spoken
+            # A day of those that were looked for: up to the 12th.
+            is_value = claim.number is not None and not any(fact.date)
+            return spoken if is_value else self._cues.has("scope", claim) or spoken
         if fact.stale != self._is_past(claim) and (fact.stale or fact.own & self._old):
             return False
         return fact.trusted or fact.echo or self._cues.has("attribution", claim) or self._is_theirs(claim)
@@ -288,7 +330,24 @@ class Tracer:
     def _is_past(self, claim: Claim) -> bool:
         """Whether the words beside a claim say that it was so: from $800, was 12, 7 before."""
         before, after = self._text[max(0, claim.start - 34) : claim.start], self._text[claim.end : claim.end + 26]
-        return _PAST_BEFORE.search(before) is not None or _PAST_AFTER.match(after) is not None
+        if _PAST_BEFORE.search(before) is not None or _PAST_AFTER.match(after) is not None:
+            return True
+        return claim.kind == "date" and _SINCE.search(self._text, max(0, claim.start - 50), claim.start) is not None
+
+
+def _fit(bound: Bound, fact: Fact) -> int:
+    """Whether a fact is of what is named. The days that were looked for are of no thing."""
+    fit = bound.fit(fact.place.row)
+    return max(0, fit) if fact.asked and any(fact.date) else fit
+
+
+def _replaced_names(facts: Sequence[Fact]) -> dict[int, frozenset[str]]:
+    """By row: the kinds of its names that a later change has replaced. It is still of what it is called otherwise."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for fact in facts:
+        if fact.stale and fact.text:
+            found[id(fact.place.row)].add(kind_of_argument(fact.place.name))
+    return {row: frozenset(kinds) for row, kinds in found.items()}
 
 
 def _weekday(year: int | None, month: int | None, day: int | None) -> int:

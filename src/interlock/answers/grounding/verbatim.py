@@ -9,6 +9,8 @@ from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
 
 _TOKEN = re.compile(r"[\w./:#+<>=~-]{0,80}\d[\w./:#+<>=~-]{0,80}")
+_NEXT_WORD = re.compile(r"\s+([^\W\d_]{2,30})\b")
+_MOST_ORDINALS = 20
 _A_FIGURE = re.compile(r"[\W\d]*|[+-]?\d[\d.,]*-?[^\W\d_]+")
 """12.4, 10:30, 12-month, 5ft: what stands for a quantity is held against quantities."""
 
@@ -40,6 +42,29 @@ class Codes:
         """The text that has the code which a claim is, or is a part of."""
         found = self._known.get(claim.start)
         return found if found is not None and claim.end - 1 in self._known else None
+
+
+class OrdinalPhrases:
+    """Ordinals of an answer that a text of a result has before the same word: "a second count"."""
+
+    def __init__(self, text: str, said: Iterable[Claim], facts: Iterable[Fact]) -> None:
+        self._phrases: dict[int, str] = {}
+        for claim in said:
+            behind = _NEXT_WORD.match(text, claim.end) if claim.kind == "ordinal" else None
+            if behind is not None and len(self._phrases) < _MOST_ORDINALS:
+                self._phrases[claim.start] = f"{claim.text} {behind[1]}".lower()
+        wanted = set(self._phrases.values())
+        self._found: dict[str, Fact] = {}
+        for fact in facts if wanted else ():
+            if fact.text and fact.trusted and not (fact.asked or fact.echo or fact.stale):
+                lower = fact.text.lower()
+                for phrase in wanted - self._found.keys():
+                    if phrase in lower:
+                        self._found[phrase] = fact
+
+    def find(self, claim: Claim) -> Fact | None:
+        """The text that has the ordinal with the word behind it."""
+        return self._found.get(self._phrases.get(claim.start, ""))
 
 
 def _is_code(token: str) -> bool:

@@ -63,3 +63,8 @@ class WordTable:
 def words_in(text: str) -> Iterable[tuple[str, int]]:
     """The words of a text, and where each begins."""
     return ((match[0], match.start()) for match in _WORD.finditer(text))
+
+
+def has_stem(words: Meanings) -> bool:
+    """Whether a word itself is among them, and not only the groups that it belongs to."""
+    return any(not word.startswith("=") for word in words)

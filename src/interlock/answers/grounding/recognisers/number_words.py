@@ -18,8 +18,11 @@ from interlock.answers.grounding.units import UnitTable
 
 _SPLIT = re.compile(r"[\s-]+")
 _NAME_SPLIT = re.compile(r"[_\W]+")
+_ARTICLE = re.compile(r"an?\s(?P<next>[a-z]+)", re.I)
+_AND = re.compile(r"\s+and\s+", re.I)
 _HUNDRED, _TEN = 100, 10
 _CENTURIES = (18, 19, 20)
+_FINE_HALF = Decimal("0.1")
 _LEAST = 2
 """From two on: "one" is more often a pronoun."""
 
@@ -79,7 +82,9 @@ class NumberWords:
             text = blank(text, [(claim.start, claim.end) for claim in found])
         for claim in sorted(all_found, key=lambda claim: claim.start):
             context = self._numbers.context(written, claim.start)
-            yield replace(claim, about=context.about, bound=context.bound, falls=context.falls)
+            # "About two and a half" is said to the half.
+            step = claim.step * 5 if context.about and claim.step == _FINE_HALF else claim.step
+            yield replace(claim, about=context.about, bound=context.bound, falls=context.falls, step=step)
 
     def _find_halves(self, text: str) -> Iterator[Claim]:
         """Two and a half hours, half an hour, half a dozen, half of them."""
@@ -135,7 +140,7 @@ class NumberWords:
         for match in self._pattern.finditer(text):
             value = _LEAST if "couple" in match["word"].lower() else self.value(match["word"])
             if value is None:
-                yield Claim(UNREAD, match[0], match.start(), match.end())
+                yield from self._find_two(text, match)
                 continue
             number, step = Decimal(value), Decimal(1)
             if match["places"]:
@@ -146,9 +151,24 @@ class NumberWords:
             sign = -1 if match["sign"] else 1
             said = number >= _LEAST or match["word"].lower() == "zero" or step < 1 or match["sign"]
             if said or (units and match["word"].lower() == "one"):
-                yield Claim(
-                    "number", match[0], match.start(), match.end(), number=number * sign, step=step, units=units
-                )
+                lead = _ARTICLE.match(match[0])
+                # "A two-rate meter" has a two in it; "a hundred" is one number.
+                start = match.start() + (lead.end() if lead and lead["next"].lower() in self._words else 0)
+                said_as = text[start : match.end()]
+                yield Claim("number", said_as, start, match.end(), number=number * sign, step=step, units=units)
+
+    def _find_two(self, text: str, match: re.Match[str]) -> Iterator[Claim]:
+        """Sixty and thirty-five dollars: two figures of one unit, where they make no single one."""
+        parts = _AND.split(match["word"])
+        values = [self.value(part) for part in parts]
+        if len(parts) != 2 or None in values or match["sign"] or match["places"]:
+            yield Claim(UNREAD, match[0], match.start(), match.end())
+            return
+        units = self._units.of(match["unit"] or "")
+        middle = match.start("word") + len(parts[0])
+        behind = match.end("word") - len(parts[1])
+        for start, end, value in ((match.start(), middle, values[0]), (behind, match.end(), values[1])):
+            yield Claim("number", text[start:end], start, end, number=Decimal(value or 0), units=units)
 
     def value(self, text: str) -> int | None:
         """The number that words say: one hundred and twenty thousand; None where they say none: four one five."""

@@ -1,0 +1,73 @@
+"""Values that may be put together: the columns of tables, and the rows of them that have something in common."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.rows import STATES, kind_of_argument, plain_name
+from interlock.answers.grounding.terms import RowGroup, Term
+from interlock.answers.grounding.words import Meanings, WordTable
+
+_MOST_ROWS = 500
+_MOST_GROUPS = 60
+_MOST_SHARED = 2_000
+_LONGEST_VALUE = 60
+
+
+class Groups:
+    """The columns of the results, and their parts."""
+
+    def __init__(self, values: Sequence[tuple[Fact, Term]], usable: Sequence[Fact], words: WordTable) -> None:
+        self._words = words
+        self._shared: list[tuple[RowGroup, Meanings]] | None = None
+        self.columns: dict[str, list[Term]] = defaultdict(list)
+        """By its path: the values of a field in all rows, as they are now."""
+        for fact, term in values:
+            if not fact.stale:
+                self.columns[term.column].append(term)
+        self._texts: dict[int, list[Fact]] = defaultdict(list)
+        for fact in usable:
+            is_key = fact.text == fact.place.name  # the name of a field is a text of its own
+            if (fact.text or fact.truth is not None) and not fact.echo and not is_key:
+                self._texts[id(fact.place.row)].append(fact)
+
+    def find(self, sentence: Meanings, *, telling: bool = False) -> Iterator[RowGroup]:
+        """Columns, and the parts of them whose rows have a value in common that the sentence speaks of.
+
+        `telling`: the figure is one that no part would hit by chance, so that nothing need be said of it.
+        """
+        for column, terms in self.columns.items():
+            if 2 <= len(terms) <= _MOST_ROWS:
+                yield RowGroup(column, terms, named=False)
+        for group, words in self._parts():
+            named = bool(words & sentence)
+            if telling or named:
+                yield RowGroup(group.what, group.terms, named=named, field=group.field, value=group.value)
+
+    def _parts(self) -> list[tuple[RowGroup, Meanings]]:
+        """The parts of columns whose rows have a value in common; found once."""
+        if self._shared is None:
+            self._shared = [one for terms in self.columns.values() for one in self._parts_of(terms)][:_MOST_SHARED]
+        return self._shared
+
+    def _parts_of(self, terms: list[Term]) -> Iterator[tuple[RowGroup, Meanings]]:
+        if not 2 <= len(terms) <= _MOST_ROWS:
+            return
+        groups: dict[tuple[str, str], list[Term]] = defaultdict(list)
+        for term in terms:
+            for text in self._texts.get(id(term.row), ()):
+                value = text.place.name if text.truth is not None else text.text
+                if text.truth is not False and len(value) <= _LONGEST_VALUE:
+                    groups[(text.place.name, value)].append(term)
+        for (name, value), some in list(groups.items())[:_MOST_GROUPS]:
+            if len(some) < len(terms):
+                what = f"{terms[0].column} where {name} is {value}"
+                group = RowGroup(what, some, named=False, field=kind_of_argument(name), value=plain_name(value))
+                yield group, self._words.in_name(value)
+                if name.lower() in STATES and len(terms) - len(some) > 1:
+                    mine = {id(term) for term in some}
+                    rest = [term for term in terms if id(term) not in mine]
+                    what = f"{terms[0].column} where {name} is not {value}"
+                    yield RowGroup(what, rest, named=False), frozenset()

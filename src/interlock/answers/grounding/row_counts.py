@@ -1,0 +1,93 @@
+"""How many there are: things that a sentence lists, rows with a value that it speaks of, values that differ."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+
+from interlock.answers.grounding.binding import Bound
+from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.terms import Calculation, RowGroup
+from interlock.answers.grounding.words import Meanings, has_stem
+
+_LIST = re.compile(r"[^.;:(\n]{0,80}(?P<mark>[:(])")
+"""What opens a list behind the number of its items: "three people can sign: …", "two by the carrier (…)"."""
+_END_OF_LIST = {":": re.compile(r"\n\s*\n|[.!?]\s+[A-Z]"), "(": re.compile(r"\)")}
+_DENIED = re.compile(r"[^.;:,(\n]{0,60}\b(?:not|never|un[a-z]{3,})\b|[^.;:,(\n]{0,60}n't\b", re.I)
+_MOST_LISTED = 100
+_MOST_FIELDS = 200
+
+
+class RowCounts:
+    """What may be counted in an answer and in the results that it rests on."""
+
+    def __init__(self, text: str, mentions: Sequence[Mention], facts: Iterable[Fact]) -> None:
+        self._text, self._mentions = text, mentions
+        self._current: dict[str, set[str]] = defaultdict(set)
+        """By kind: the names of what is there now, not of what a change has done away with."""
+        self._different: dict[str, tuple[set[str], Meanings]] = {}
+        """By column: the values that it has, and what its name stands for."""
+        rows = {}
+        for fact in facts:
+            if fact.stale:
+                continue
+            rows[id(fact.place.row)] = fact.place.row
+            column = fact.place.column
+            is_value = fact.text and not fact.prose and fact.text != fact.place.name
+            if is_value and (column in self._different or len(self._different) < _MOST_FIELDS):
+                self._different.setdefault(column, (set(), fact.own))[0].add(fact.text)
+        for row in rows.values():
+            for kind, names in row.names.items():
+                self._current[kind] |= names
+
+    def find(self, claim: Claim, bound: Bound, groups: Iterable[RowGroup]) -> Iterator[Calculation]:
+        """The counts that a sentence may speak of with a figure."""
+        yield from self._count_names(self._mentions, "the {} that are named")
+        yield from self._count_names(self._find_listed(claim), "the {} that are listed")
+        for group in groups:
+            if group.named and _is_of_topic(group, bound) and not self._is_denied(claim, group):
+                rows = {id(term.row) for term in group.terms}
+                if len(rows) > 1:
+                    yield Calculation(Decimal(len(rows)), frozenset(), f"rows of {group.what}", group.terms)
+        for column, (values, own) in self._different.items():
+            if len(values) > 1 and has_stem(own & bound.noun):
+                yield Calculation(Decimal(len(values)), frozenset(), f"the values of {column}", ())
+
+    def _is_denied(self, claim: Claim, group: RowGroup) -> bool:
+        """Whether rows that share a flag are said not to have it."""
+        return group.field == group.value and _DENIED.match(self._text, claim.end) is not None
+
+    def find_periods(self, claim: Claim) -> Iterator[Calculation]:
+        """Over the three months: as many as the rows have, where a field of theirs is called so."""
+        for column, (values, _own) in self._different.items():
+            if len(values) > 1 and column.rpartition(".")[2].lower() in claim.units:
+                yield Calculation(Decimal(len(values)), claim.units, f"the values of {column}", ())
+
+    def _count_names(self, mentions: Sequence[Mention], what: str) -> Iterator[Calculation]:
+        kinds: dict[str, set[frozenset[str]]] = defaultdict(set)
+        for mention in mentions:
+            for kind, names in mention.names.items():
+                if not names.isdisjoint(self._current.get(kind, ())):
+                    kinds[kind].add(names)
+        for kind, things in kinds.items():
+            if len(things) > 1:
+                yield Calculation(Decimal(len(things)), frozenset(), what.format(kind), ())
+
+    def _find_listed(self, claim: Claim) -> list[Mention]:
+        """The names in the list that a number opens."""
+        opened = _LIST.match(self._text, claim.end)
+        if opened is None:
+            return []
+        closed = _END_OF_LIST[opened["mark"]].search(self._text, opened.end())
+        end = len(self._text) if closed is None else closed.start()
+        inside = [one for one in self._mentions if opened.end() <= one.start < end]
+        return inside[:_MOST_LISTED]
+
+
+def _is_of_topic(group: RowGroup, bound: Bound) -> bool:
+    """Whether the value that the rows share is what the figure is said of, where one of that kind is named."""
+    return all(group.value in topic.get(group.field, (group.value,)) for topic in bound.topics)

@@ -1,0 +1,112 @@
+"""Parts and multiples: two thirds of the total, twice as much, 12 percent more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal, DivisionByZero, InvalidOperation
+from itertools import combinations
+
+from interlock.answers.grounding.binding import Bound
+from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.cues import Cues
+from interlock.answers.grounding.rows import NOWHERE
+from interlock.answers.grounding.surroundings import Surroundings
+from interlock.answers.grounding.terms import Calculation, RowGroup, Term
+from interlock.answers.grounding.words import Meanings, WordTable
+
+_MOST_PAIRED = 90
+_MOST_TOTALS = 20
+_MOST_WANTED = 10
+_OF = re.compile(r"\s?(?:of|in)\b", re.I)
+_OF_SOME = re.compile(r"\s+of\s+(?:them|these|those|all|the|our|your|which)\b", re.I)
+_OF_THAT = re.compile(r"\s+of\s+(?:that|it|them|those|this|these|which)\b", re.I)
+
+
+class Shares:
+    """What one value is of another."""
+
+    def __init__(
+        self, terms: list[Term], counts: Sequence[Term], wanted: Sequence[Term], around: Surroundings, words: WordTable
+    ) -> None:
+        self._terms, self._counts, self._wanted = terms, counts, wanted
+        """`terms`: those of the results, and what was made from them: it grows."""
+        self._around, self._words = around, words
+        self.made: dict[int, list[Term]] = {}
+        """By sentence: the figures in it that were made, as they were before they were rounded."""
+
+    def find(self, claim: Claim, bound: Bound, groups: Iterable[RowGroup], cues: Cues) -> Iterator[Calculation]:
+        """The shares and multiples that a sentence may speak of with a figure."""
+        hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
+        terms = self._terms[-_MOST_PAIRED:]
+        totals = [
+            Term.total(group.terms, group.what)
+            for group in groups
+            if len(group.terms) > 1 and (group.named or not group.field)
+        ]
+        sentence, stated = self._around.words(claim), self._around.figures(claim, earlier=True)
+        compared = cues.has("compared", claim)
+        whole = cues.has("sum", claim) or _OF.match(self._around.text, claim.end) is not None
+        for one, other in combinations([*terms, *totals[:_MOST_TOTALS], *self._wanted[:_MOST_WANTED]], 2):
+            spoken = one.own & sentence or other.own & sentence or one.number in stated or other.number in stated
+            if _are_parts(one, other) and spoken:
+                for over, under in ((one, other), (other, one)):
+                    if whole or not under.path.startswith("the sum"):
+                        yield from _quotients(over, under, hundred, compared=compared)
+        if _OF_SOME.match(self._around.text, claim.end) is not None:
+            yield from self._of_counts(sentence, hundred)
+        if _OF_THAT.match(self._around.text, claim.end) is not None:
+            yield from self._of_that(claim, bound, hundred)
+        for term in terms if claim.kind == "ratio" else ():
+            yield Calculation(term.number / (100 if "percent" in term.units else 1), frozenset(), term.path, (term,))
+
+    def _of_counts(self, sentence: Meanings, hundred: Decimal) -> Iterator[Calculation]:
+        """Half of them are late: the rows that have something in common, of all rows of their list."""
+        for some in self._counts:
+            if "[" not in _counted_by(some) or not self._is_shared_in(some, sentence):
+                continue
+            for every in self._counts:
+                if every.path == f"{some.path.rpartition('[')[0]}.length":
+                    yield from _quotients(some, every, hundred, compared=False)
+
+    def _is_shared_in(self, count: Term, sentence: Meanings) -> bool:
+        """Whether the sentence speaks of what the counted rows have in common."""
+        value = _counted_by(count).partition("=")
+        return bool(self._words.in_name(value[2].partition("]")[0]) & sentence)
+
+    def _of_that(self, claim: Claim, bound: Bound, hundred: Decimal) -> Iterator[Calculation]:
+        """Two thirds of that are …: of a figure of the sentence before, by a value of the thing that is named."""
+        earlier = self._around.figures(claim, earlier=True)
+        made = self.made.get(self._around.before(claim), [])
+        wholes = [*made, *(term for term in self._terms[-_MOST_PAIRED:] if term.number in earlier)]
+        parts = [term for term in self._terms[-_MOST_PAIRED:] if bound.fit(term.row) > 0]
+        for whole in wholes:
+            for part in parts:
+                if part.units == whole.units and part.row is not whole.row:
+                    yield from _quotients(part, whole, hundred, compared=False)
+
+
+def _counted_by(count: Term) -> str:
+    """The value that counted rows share, as the path of their count has it; empty where all are counted."""
+    _before, mark, value = count.path.rpartition("[")
+    return f"{mark}{value}" if "=" in value else ""
+
+
+def _are_parts(one: Term, other: Term) -> bool:
+    """Whether one may be said as a part or a multiple of the other: two of a field, or two of a row in one unit."""
+    if one.column == other.column:
+        return True
+    return one.row is other.row and one.row is not NOWHERE and one.units == other.units
+
+
+def _quotients(over: Term, under: Term, hundred: Decimal, *, compared: bool) -> Iterator[Calculation]:
+    try:
+        quotient = over.number / under.number
+    except (DivisionByZero, InvalidOperation):
+        return
+    what = f"{over.path} / {under.path}"
+    if over.path.startswith("the sum") and not under.path.startswith("the sum"):
+        return  # a whole is said as a multiple of none of its parts
+    yield Calculation(quotient * hundred, frozenset(), what, (over, under))
+    if compared:
+        yield Calculation((quotient - 1) * hundred, frozenset(), f"{what} - 1", (over, under))

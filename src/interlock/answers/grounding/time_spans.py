@@ -1,0 +1,126 @@
+"""Lengths of time: between two days or times of the results, and how long something lasts at so much a day."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+from itertools import combinations
+
+from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.rows import NOWHERE
+from interlock.answers.grounding.surroundings import Surroundings
+from interlock.answers.grounding.terms import Calculation, Term
+from interlock.answers.grounding.words import Meanings
+
+TIME_UNITS = frozenset({"minute", "hour", "day", "week", "month", "year"})
+_DAYS = frozenset({"day", "week"})
+_MOST_PAIRED = 90
+_MOST_RATES = 30
+A_DAY = re.compile(r"(?:^|_)(?:a|per|each)_day$|(?:^|_)daily(?:_|$)|_per_day", re.I)
+"""Names of fields that say how much a day: `times_a_day`, `daily_dose`, `km_per_day`."""
+_EVERY = re.compile(r"(?:^|_)(?:every|interval)(?:_|$)", re.I)
+_TIMES_A_DAY = re.compile(r"\s?(?:times|x|×)\s(?:a|per|each|every)\sday|\s?(?:times\s)?daily", re.I)
+_LASTS = re.compile(
+    r"\b(?:last|lasts|lasting|enough|worth|supply|run|runs|out|gone|for|through|need|needs|take|takes|makes?|in all)\b",
+    re.I,
+)
+_HOURS_A_DAY = 24
+
+
+class TimeSpans:
+    """What follows from the days, times and daily amounts of the results."""
+
+    def __init__(self, usable: Sequence[Fact], terms: Sequence[Term], around: Surroundings) -> None:
+        self._around = around
+        self._dates = [fact for fact in usable if all(fact.date)][:_MOST_PAIRED]
+        self._times = [fact for fact in usable if fact.minutes is not None and not fact.echo][:_MOST_PAIRED]
+        self._terms = terms
+        """Those of the results, and what was made from them: it grows."""
+        self._a_day = [term for term in terms if A_DAY.search(_field(term))][:_MOST_RATES]
+        self._every = [term for term in terms if _EVERY.search(_field(term)) and "hour" in term.units][:_MOST_RATES]
+
+    def between(self, claim: Claim) -> Iterator[Calculation]:
+        """What lies between two days or two times."""
+        unit = next(iter(claim.units & TIME_UNITS))
+        if unit in ("minute", "hour"):
+            for one, other in combinations(self._times, 2):
+                assert one.minutes is not None
+                assert other.minutes is not None
+                minutes = abs(one.minutes - other.minutes)
+                for number in (minutes, 24 * 60 - minutes):
+                    yield _span(Decimal(number), "minute", one, other)
+        for one, other in combinations(self._dates, 2):
+            first, second = _day(one), _day(other)
+            if first is None or second is None:
+                continue
+            if unit in _DAYS:
+                days = abs((first - second).days)
+                yield from (_span(Decimal(number), "day", one, other) for number in (days, days + 1))
+            elif unit in ("month", "year"):
+                months = abs((first.year - second.year) * 12 + first.month - second.month)
+                yield _span(Decimal(months), "month", one, other)
+
+    def lasting(self, claim: Claim) -> Iterator[Calculation]:
+        """How long a stock lasts: 56 at two a day are 28 days. One of both is said in the sentence, or spoken of."""
+        for amount, rate in self._at_a_rate(claim, self._terms[-_MOST_PAIRED:]):
+            if rate.number:
+                what = f"{amount.path} / {rate.path}"
+                yield Calculation(amount.number / rate.number, frozenset({"day"}), what, (amount, rate))
+
+    def in_all(self, claim: Claim) -> Iterator[Calculation]:
+        """How often it is in all: three times a day for seven days."""
+        days = [term for term in self._terms[-_MOST_PAIRED:] if term.units == {"day"}]
+        for amount, rate in self._at_a_rate(claim, days):
+            what = f"{rate.path} * {amount.path}"
+            yield Calculation(amount.number * rate.number, frozenset(), what, (amount, rate))
+
+    def a_day(self, claim: Claim) -> Iterator[Calculation]:
+        """How often it is a day: every eight hours is three times."""
+        if _TIMES_A_DAY.match(self._around.text, claim.end) is not None:
+            for term in self._every:
+                if term.number:
+                    number, what = _HOURS_A_DAY / term.number, f"a day / {term.path}"
+                    yield Calculation(number, frozenset(), what, (term,))
+
+    def _at_a_rate(self, claim: Claim, amounts: Sequence[Term]) -> Iterator[tuple[Term, Term]]:
+        sentence = self._around.beside(claim)
+        start, end = sentence[0].start, sentence[-1].end
+        if _LASTS.search(self._around.text, max(0, start - 60), end + 40) is None:
+            return
+        stated = self._around.figures(claim, earlier=True)
+        spoken = self._around.words(claim)
+        made = [term for term in self._terms[-_MOST_PAIRED:] if term.path.startswith("a day / ")]
+        for rate in [*self._a_day, *made]:
+            for amount in amounts:
+                one_thing = amount.row is rate.row or NOWHERE in (amount.row, rate.row)
+                if amount is not rate and one_thing and _is_said(amount, rate, stated, spoken):
+                    yield amount, rate
+
+
+def _is_said(amount: Term, rate: Term, stated: set[Decimal], spoken: Meanings) -> bool:
+    """Whether the sentence says the one, and the other is not of another kind than a plain amount."""
+    if amount.units - {"day", "piece"} and not amount.units & rate.units and amount.row is not NOWHERE:
+        return False
+    return amount.number in stated or (rate.number in stated and (bool(amount.own & spoken) or rate.row is NOWHERE))
+
+
+def _field(term: Term) -> str:
+    return term.path.rpartition(".")[2]
+
+
+def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> Calculation:
+    what = f"from {one.place.path} to {other.place.path}"
+    terms = tuple(Term.from_others(number, frozenset({unit}), fact.source, what) for fact in (one, other))
+    terms[0].row, terms[1].row = one.place.row, other.place.row
+    return Calculation(number, frozenset({unit}), what, terms)
+
+
+def _day(fact: Fact) -> date | None:
+    year, month, day = fact.date
+    try:
+        return date(year or 0, month or 0, day or 0)
+    except ValueError:
+        return None
