@@ -108,7 +108,7 @@ class _Difference:
         """The fields that differ, each on a line of its own; what is nested is compared line by line."""
         was_there, is_there = ("absent" if old is None else "before"), ("absent" if new is None else "after")
         self._lines += [f"--- {key} {was_there}", f"+++ {key} {is_there}"]
-        if not all(state is None or isinstance(state, dict) for state in (old, new)):
+        if not (old is None or isinstance(old, dict)) or not (new is None or isinstance(new, dict)):
             self._lines += self._compare_lines(old, new)
             return
         was, becomes = old or {}, new or {}
