@@ -69,7 +69,8 @@ class Lanes:
                 connection.run(sql.APPEND, row)
             else:
                 connection.run(sql.APPEND_WHOLE, (*row, self._lock_payload(connection, row[0], payload)))
-        elif all(append.payload is None for append in appends):
+            return [row[0]]
+        if all(append.payload is None for append in appends):
             _insert(connection, sql.APPEND_TOGETHER, rows)
         else:
             _insert(connection, sql.APPEND_WHOLE_TOGETHER, self._with_payloads(connection, rows, appends))

@@ -85,11 +85,13 @@ class SqlStore:
         self._open = OpenClaims(dialect)
         self._read: Connection | None = None
         self._reading = threading.Lock()
+        self._writing = threading.Lock()
+        """Held by whoever uses the writer's connection."""
         self._closed = False
         self._reads = ThreadPoolExecutor(1, thread_name_prefix="interlock-reader")
         # Longer than the database itself waits for others, so that its own word about it comes first.
         self._patience_s = dialect.busy_s + _MARGIN_S
-        self._writer = GroupWriter(self._land, self._patience_s, faults)
+        self._writer = GroupWriter(self._land_alone, self._patience_s, faults)
         self._renewals = Renewals(dialect)
 
     @property
@@ -200,8 +202,10 @@ class SqlStore:
         if not self._writer.close():
             # It hangs in the database: the line is cut, and what was in doubt stays in doubt.
             self._dialect.cut(self._write)
-        elif self._lingers:
-            self._dialect.wipe(self._write, patient=True)
+        else:
+            self._writing.acquire(timeout=self._dialect.busy_s)  # kept: nobody looks there any more
+            if self._lingers:
+                self._dialect.wipe(self._write, patient=True)
         if self._read is not None and not self._reading.acquire(timeout=self._dialect.busy_s):
             self._dialect.cut(self._read)
         self._renewals.close()
@@ -216,6 +220,13 @@ class SqlStore:
         """Ask on the reader's connection: in its thread, or at once where a few rows are so quick."""
         self._at("store.read")
         if few and self._dialect.reads_at_once and not self._closed:
+            # The writer's own, while that rests: it knows the pages that it has just written, and another connection
+            # has to read them again after every commit.
+            if self._writing.acquire(blocking=False):
+                try:
+                    return self._ask_on(self._write, ask)
+                finally:
+                    self._writing.release()
             with self._reading:
                 return self._ask(ask)
         try:
@@ -231,20 +242,35 @@ class SqlStore:
             return self._ask(ask)
 
     def _ask(self, ask: Callable[[Connection], T]) -> T:
-        for last in (False, True):
-            try:
-                if self._read is None:
-                    self._read = self._dialect.connect()
-                return ask(self._read)
-            except self._dialect.errors as error:
-                if last or not _is_broken(self._read):
-                    raise self._dialect.explain(error) from None
-                self._read = None
-            except UnicodeEncodeError:
-                raise  # what was asked for, not what was found
-            except UNREADABLE as error:
-                raise explain_damage(error) from None
-        raise AssertionError("unreachable")
+        if self._read is None:
+            self._read = self._connect_reader()
+        try:
+            return self._ask_on(self._read, ask)
+        except StoreError:
+            if not _is_broken(self._read):
+                raise
+        self._read = self._connect_reader()
+        return self._ask_on(self._read, ask)
+
+    def _connect_reader(self) -> Connection:
+        try:
+            return self._dialect.connect()
+        except self._dialect.errors as error:
+            raise self._dialect.explain(error) from None
+
+    def _ask_on(self, connection: Connection, ask: Callable[[Connection], T]) -> T:
+        try:
+            return ask(connection)
+        except self._dialect.errors as error:
+            raise self._dialect.explain(error) from None
+        except UnicodeEncodeError:
+            raise  # what was asked for, not what was found
+        except UNREADABLE as error:
+            raise explain_damage(error) from None
+
+    def _land_alone(self, batches: Sequence[Batch]) -> list[Answer]:
+        with self._writing:
+            return self._land(batches)
 
     def _land(self, batches: Sequence[Batch]) -> list[Answer]:
         """One transaction for all; if it fails before its commit, one for each, so that only the guilty one fails."""

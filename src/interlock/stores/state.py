@@ -297,7 +297,8 @@ class State:
         """Tell claims and tickets the id of the batch's first record, now that it has one."""
         claims, tickets = wanting
         self.claims.number(claims, record)
-        self.tickets.number(tickets, record)
+        if tickets:
+            self.tickets.number(tickets, record)
 
     def forget_changes(self) -> None:
         """For a store that has nothing to write back."""
@@ -359,7 +360,9 @@ def receipt(ids: tuple[int, ...], granted: tuple[LeaseGrant, ...]) -> Committed:
     """What the caller of a batch that landed hears."""
     if not granted:
         return Committed(ids)
-    return Committed(ids, tuple(grant.token for grant in granted), tuple(grant.changed for grant in granted))
+    if len(granted) == 1:
+        return Committed(ids, (granted[0].token,), (granted[0].changed,))
+    return Committed(ids, tuple([grant.token for grant in granted]), tuple([grant.changed for grant in granted]))
 
 
 def _refill(held: tuple[float, int] | None, ask: TakeToken, now_us: int) -> float:
