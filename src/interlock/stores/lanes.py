@@ -98,7 +98,7 @@ class Lanes:
 
     def _extend(self, connection: Connection, lane: Chain, appends: Sequence[Append]) -> list[Row]:
         ids = self._dialect.next_ids(connection, lane.id, len(appends))
-        rows = [lane.extend(append.record, number) for append, number in zip(appends, ids, strict=True)]
+        rows = lane.extend_by([append.record for append in appends], ids)
         self._head = LaneHead(lane.lane, lane.id, lane.count, lane.hash)
         return rows
 

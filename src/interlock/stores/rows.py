@@ -49,8 +49,13 @@ def by_table(batches: Sequence[Batch]) -> dict[Table, list[Any]]:
     asked: dict[Table, list[Any]] = {}
     for batch in batches:
         for transition in batch.transitions:
-            if type(transition) is not Append:  # most are, and touch no row but their own
-                asked.setdefault(TABLE_OF[type(transition)], []).append(transition)
+            kind = type(transition)
+            if kind is not Append:  # most are, and touch no row but their own
+                table = TABLE_OF[kind]
+                if table in asked:
+                    asked[table].append(transition)
+                else:
+                    asked[table] = [transition]
     return asked
 
 

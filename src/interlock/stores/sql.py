@@ -32,6 +32,7 @@ from interlock.stores.witness import Witness
 from interlock.transitions import (
     Append,
     Batch,
+    Committed,
     Receipt,
     Refused,
     RenewClaim,
@@ -353,7 +354,7 @@ class SqlStore:
                 continue
             if state.touched:
                 wanting, granted[len(landed)] = state.drain()
-                if any(wanting) and added:
+                if added and any(wanting):
                     numbered.append((wanting, len(appends)))
             appends += added
             landed.append(len(added))
@@ -379,12 +380,15 @@ def _receipts(
     landed: list[Refused | int], ids: Iterator[int], granted: dict[int, tuple[LeaseGrant, ...]]
 ) -> list[Receipt]:
     """What each batch of a group hears: the ids of its records and the keys it was granted, or its refusal."""
-    return [
-        item
-        if isinstance(item, Refused)
-        else receipt((next(ids),) if item == 1 else tuple(islice(ids, item)), granted.get(place, ()))
-        for place, item in enumerate(landed)
-    ]
+    receipts: list[Receipt] = []
+    for place, item in enumerate(landed):
+        if isinstance(item, Refused):
+            receipts.append(item)
+        elif item == 1 and not granted.get(place):  # most batches: one record and nothing else
+            receipts.append(Committed((next(ids),)))
+        else:
+            receipts.append(receipt(tuple(islice(ids, item)), granted.get(place, ())))
+    return receipts
 
 
 def _is_broken(connection: Connection | None) -> bool:

@@ -6,6 +6,7 @@ or not at all, and writes the state back. The memory store simply keeps its one 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -151,12 +152,20 @@ class Chain:
 
     def extend(self, record: Record, number: int) -> Row:
         """Put a record at the end of the lane: the row as it is stored, its fields in the order of `Stored`."""
-        fields = _fields(record)
-        columns, body = fields[:-1], _encode(fields[-1])
-        # The columns are hashed with the body: editing what is searched by is found like editing what is read.
-        _text, self.hash = link_text(self.hash, (number, self.lane, *columns), body)
-        self.id, self.count = number, self.count + 1
-        return (number, self.lane, self.hash, *columns, body.decode())
+        return self.extend_by((record,), (number,))[0]
+
+    def extend_by(self, records: Iterable[Record], numbers: Iterable[int]) -> list[Row]:
+        """The same for several records in their order."""
+        rows: list[Row] = []
+        lane, last = self.lane, self.hash
+        for record, number in zip(records, numbers, strict=True):
+            fields = _fields(record)
+            columns, body = fields[:-1], _encode(fields[-1])
+            # The columns are hashed with the body: editing what is searched by is found like editing what is read.
+            _text, last = link_text(last, (number, lane, *columns), body)
+            rows.append((number, lane, last, *columns, body.decode()))
+        self.hash, self.id, self.count = last, rows[-1][0], self.count + len(rows)
+        return rows
 
     def extend_text(self, record: Record, number: int) -> bytes:
         """The same as the text that is hashed, which says all that the row does and takes less room."""
