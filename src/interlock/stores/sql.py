@@ -221,15 +221,7 @@ class SqlStore:
         """Ask on the reader's connection: in its thread, or at once where a few rows are so quick."""
         self._at("store.read")
         if few and self._dialect.reads_at_once and not self._closed:
-            # The writer's own, while that rests: it knows the pages that it has just written, and another connection
-            # has to read them again after every commit.
-            if self._writing.acquire(blocking=False):
-                try:
-                    return self._ask_on(self._write, ask)
-                finally:
-                    self._writing.release()
-            with self._reading:
-                return self._ask(ask)
+            return self._ask_at_once(ask)
         try:
             async with asyncio.timeout(self._patience_s):
                 return await asyncio.get_running_loop().run_in_executor(self._reads, self._ask_locked, ask)
@@ -237,6 +229,16 @@ class SqlStore:
             raise StoreBusy(f"the store gave no answer within {self._patience_s:g} s; try again later") from None
         except RuntimeError:
             raise StoreError("the store is closed") from None
+
+    def _ask_at_once(self, ask: Callable[[Connection], T]) -> T:
+        """On the writer's connection while that rests: it knows the pages that it has just written, and another one has
+        to read them again after every commit."""
+        if not self._writing.acquire(blocking=False):
+            return self._ask_locked(ask)
+        try:
+            return self._ask_on(self._write, ask)
+        finally:
+            self._writing.release()
 
     def _ask_locked(self, ask: Callable[[Connection], T]) -> T:
         with self._reading:
