@@ -255,6 +255,13 @@ def ticket(row: Sequence[Any]) -> Ticket:
     return msgspec.json.decode(row[0], type=Ticket)
 
 
+def tickets(connection: Connection, state: str | None, request: str | None) -> tuple[Ticket, ...]:
+    """Tickets, oldest first. A request is looked for in the text of the rows: a ledger may hold many thousands."""
+    text = None if request is None else f"%{request}%"
+    found = map(ticket, connection.rows(sql.TICKETS, (state, state, text, text)))
+    return tuple(item for item in found if request is None or item.request == request)
+
+
 def _claim_row(claim: Claimed) -> tuple[Any, ...]:
     return (
         claim.request, claim.state._value_, claim.generation, claim.holder, claim.call, claim.tool,

@@ -187,9 +187,9 @@ class SqlStore:
         found = await self._on_reader(lambda c: list(map(rows.ticket, c.rows(sql.READ_TICKET, (ticket,)))), few=True)
         return found[0] if found else None
 
-    async def tickets(self, state: TicketState | None = None) -> tuple[Ticket, ...]:
+    async def tickets(self, state: TicketState | None = None, *, request: str | None = None) -> tuple[Ticket, ...]:
         wanted = None if state is None else state.value
-        return await self._on_reader(lambda c: tuple(map(rows.ticket, c.rows(sql.TICKETS, (wanted, wanted)))))
+        return await self._on_reader(partial(rows.tickets, state=wanted, request=request))
 
     async def halts(self) -> tuple[Halted, ...]:
         return tuple(Halted(*row) for row in await self._on_reader(lambda c: c.rows(sql.HALTS), few=True))
