@@ -58,12 +58,12 @@ class ClaimContract:
             assert isinstance(await store.commit(batch(entry(number), OpenTicket(asks))), Committed)
         await store.commit(batch(entry(9), DecideTicket("t2", TicketState.DENIED, "boss", "no")))
 
-        async def found(state: TicketState | None, request: str | None) -> list[str]:
+        async def ids_of(state: TicketState | None, request: str | None) -> list[str]:
             return [ticket.id for ticket in await store.tickets(state, request=request)]
 
-        assert await found(None, "aa11") == ["t0", "t2"], "a sign of a pattern stands for itself"
-        assert (await found(TicketState.DENIED, "aa11"), await found(TicketState.DENIED, "bb22")) == (["t2"], [])
-        assert (await found(None, "aa1_"), await found(None, ""), await found(None, "cc33")) == (["t3"], ["t4"], [])
+        assert await ids_of(None, "aa11") == ["t0", "t2"], "a sign of a pattern stands for itself"
+        assert (await ids_of(TicketState.DENIED, "aa11"), await ids_of(TicketState.DENIED, "bb22")) == (["t2"], [])
+        assert (await ids_of(None, "aa1_"), await ids_of(None, ""), await ids_of(None, "cc33")) == (["t3"], ["t4"], [])
 
     @on_one_store
     async def test_what_stands_is_made_again_only_on_the_landings_that_its_caller_saw(self, store: Store) -> None:
