@@ -12,6 +12,7 @@ from decimal import Decimal
 from interlock.answers.grounding.binding import Binder, Bound, Order
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
+from interlock.answers.grounding.denied_figures import hold_denied
 from interlock.answers.grounding.derivations import Derivations
 from interlock.answers.grounding.evidence import Evidence, Fact
 from interlock.answers.grounding.expressions import derive
@@ -104,7 +105,8 @@ class Tracer:
         if any(item.how == "unsupported" for item in found):
             self._derive(found)
         more = [*self._mismatches(), *self._foreign(found), *self._unknown()]
-        return sorted([*found, *more], key=lambda support: support.start)
+        known = hold_denied(self._text, found, self._words.words)
+        return sorted([*known, *more], key=lambda support: support.start)
 
     def _trace_in_order(self, found: list[Support]) -> None:
         """Sentences in which a figure seems to be of another thing: all of them may stand behind, or before, theirs."""
