@@ -95,7 +95,7 @@ def main() -> int:
     table, both = intents.table()
     held, total = grounding.table()
     rates = grounding.rates(total)
-    print("1,554 drafts through turns, one or two minutes …", flush=True)
+    print("labelled drafts through turns (a minute or two) …", flush=True)
     written = draft_figures()
     print("cost of a turn …", flush=True)
     with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
