@@ -50,8 +50,8 @@ Answers to questions of six domains, each through a turn whose tools return what
 (`benchmarks/drafts.py`): right ones in free wording, and wrong ones of each kind. They were written from a description
 of the task alone. The rules were tuned on the first four domains (`benchmarks/drafts`), and not on the other two
 (`benchmarks/drafts_kept`): expect what those show. A draft that is held costs a retry or a rendering of the results;
-one that is told ends in words of the turn's own, as a call waits or failed. Must: at most 1 % of the wrong ones leave, at
-most 5 % of the right ones are held.
+one that is told ends in words of the turn's own, as a call waits or failed. Must: at most 1 % of the wrong ones leave,
+at most 5 % of the right ones are held.
 
 {drafts}
 | measured | tuned on | not tuned on | must | |
