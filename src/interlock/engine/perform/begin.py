@@ -213,6 +213,8 @@ async def _commit_claim(
     ctx.at("write.begin")
     receipt = await ctx.store.commit(batch)
     ctx.at("write.begun")
+    if isinstance(receipt, Committed):
+        ctx.turns.note_change(call, receipt.ids[0])
     return receipt
 
 
