@@ -89,7 +89,7 @@ class FoldedTurn:
         return (call.actor, call.call_id) in self._begun
 
     def find_answer(self, request: CallIdentity, changed: int) -> int | None:
-        """The newest record that answers a request; none that is older than a change, in the turn or `changed` below."""
+        """The newest record that answers a request; none that is older than a change in the turn, or than `changed`."""
         # Which reads a change makes untrue is not known: keys of two tools for the same thing need not be the same.
         found = self._answered.get(request)
         return found if found is not None and found > max(self._changed, changed) else None
