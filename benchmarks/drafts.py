@@ -179,6 +179,25 @@ async def measure(folder: Path, *, show: str = "", held: bool = False) -> dict[s
     return found
 
 
+def table(sets: Mapping[str, dict[str, Counter[str]]]) -> str:
+    """What becomes of the drafts of each set, as a table: kinds of draft in lines."""
+    kinds = sorted({kind for found in sets.values() for kind in found}, key=lambda kind: (kind != RIGHT, kind))
+    head = "".join(f" {name}: drafts | left | held | told |" for name in sets)
+    lines = [f"| kind of draft |{head}", f"|---|{'---|' * 4 * len(sets)}"]
+    for kind in kinds:
+        cells = [found.get(kind, Counter()) for found in sets.values()]
+        counts = "".join(f" {one.total()} | {one[_LEFT]} | {one[_HELD]} | {one[_TOLD]} |" for one in cells)
+        lines.append(f"| {kind.replace('_', ' ')} |{counts}")
+    return "\n".join(lines) + "\n"
+
+
+def totals(found: Mapping[str, Counter[str]]) -> dict[str, int]:
+    """Right drafts and those of them that were held; wrong ones and those of them that left."""
+    wrong = sum((counts for kind, counts in found.items() if kind != RIGHT), Counter[str]())
+    right = found.get(RIGHT, Counter[str]())
+    return {"right": right.total(), "held": right[_HELD], "wrong": wrong.total(), "left": wrong[_LEFT]}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=DATA)
@@ -190,9 +209,8 @@ def main() -> None:
     found = asyncio.run(measure(given.folder, show=given.show, held=given.held))
     for kind, counts in sorted(found.items(), key=lambda item: item[0] != RIGHT):
         print(f"{kind:16} {counts.total():5}  left {counts[_LEFT]:4}  held {counts[_HELD]:4}  told {counts[_TOLD]:4}")
-    wrong = sum((counts for kind, counts in found.items() if kind != RIGHT), Counter[str]())
-    right = found.get(RIGHT, Counter())
-    print(f"right held {right[_HELD]}/{right.total()}, wrong left {wrong[_LEFT]}/{wrong.total()}")
+    total = totals(found)
+    print(f"right held {total['held']}/{total['right']}, wrong left {total['left']}/{total['wrong']}")
 
 
 if __name__ == "__main__":

@@ -93,6 +93,21 @@ async def test_whatever_the_model_does(name: str) -> None:
     await runtime.close()
 
 
+@pytest.mark.parametrize("name", BEHAVIOURS)
+async def test_whatever_the_model_does_later_in_a_session(name: str) -> None:
+    agent = AGENT if name != "hangs" else msgspec.structs.replace(AGENT, deadline_s=0.3)
+    model = make_scripted(name, SCRIPT)
+    app, runtime = application(make_scripted("obedient", SCRIPT), agent=agent)
+    runner = InterlockRunner(app)
+    before = await runner.ask(QUESTION, session_id="s")
+    use(app, InterlockLlm, model)
+    result = await runner.ask(QUESTION, session_id="s")
+    assert before.status is TurnStatus.VERIFIED
+    assert (result.outcome.value, result.status.value) == EXPECTED[name]
+    assert result.status is not TurnStatus.VERIFIED or result.answer == ANSWER
+    await runtime.close()
+
+
 async def test_a_streaming_client_sees_no_rejected_draft() -> None:
     from google.adk.agents.run_config import RunConfig, StreamingMode
     from google.adk.models.llm_response import LlmResponse

@@ -205,6 +205,11 @@ async def test_a_read_is_made_again_after_a_change_in_its_turn(store_url: str) -
         assert [await read(), await read(), ran] == ["7", "7", ["a", "a"]]
         assert (await runtime.call("put", {"name": "a", "value": "7"}, actor="a", turn="t")).ok
         assert [await read(), ran] == ["7", ["a", "a"]]
+        below: dict[str, Any] = {"actor": "b", "turn": "below", "parent": "t", "root_turn": "t"}
+        assert (await runtime.call("put", {"name": "a", "value": "5"}, **below)).ok
+        assert [await read(), await read(), ran] == ["5", "5", ["a", "a", "a"]], "also by a turn that it delegated to"
+        elsewhere = await runtime.call("put", {"name": "a", "value": "4"}, actor="b", turn="another")
+        assert [elsewhere.ok, await read()] == [True, "5"], "of another turn it is not known here"
 
 
 async def test_two_runtimes_on_one_store_see_each_others_calls(durable_url: str) -> None:

@@ -240,3 +240,20 @@ def test_a_sentence_in_another_language_needs_a_traced_figure() -> None:
     assert held("Waldo Lake ist 32,4 km lang und die Strecke ist sehr schön.", TRAILS) == []
     assert held("Der Weg ist heute für alle gesperrt und nicht zu begehen.", TRAILS) != []
     assert held("Der Weg hat siebenunddreißig Brücken und ist 32.4 km lang.", TRAILS) != []
+
+
+@pytest.mark.parametrize(
+    ("draft", "leaves"),
+    [
+        ("The Ivory Room has 14 seats.", True),
+        ("The Ivory Room does not have 14 seats.", False),
+        ("The Ivory Room hasn't 14 seats.", False),
+        ("The Ivory Room is not on floor 3.", False),
+        ("The Ivory Room isn't floor 3.", False),
+        ("The Ivory Room has not more than 14 seats.", True),
+        ("The Ivory Room is never at 14 seats.", False),
+    ],
+)
+def test_a_figure_that_is_denied_is_not_supported_by_the_result_that_has_it(draft: str, leaves: bool) -> None:
+    found = ground(draft, [Source("record 1", {"value": {"room": "Ivory Room", "seats": 14, "floor": 3}})])
+    assert found.is_supported is leaves, found

@@ -97,6 +97,11 @@ EXPECTED = {
     "swaps figures": ("RETRY_SUCCEEDED", "rendered"),
     "other scripts": ("RETRY_SUCCEEDED", "rendered"),
     "figures in words": ("RETRY_SUCCEEDED", "rendered"),
+    "another language": ("RETRY_SUCCEEDED", "rendered"),
+    "roman numerals": ("RETRY_SUCCEEDED", "rendered"),
+    "unseen characters": ("RETRY_SUCCEEDED", "rendered"),
+    "negates": ("RETRY_SUCCEEDED", "rendered"),
+    "cites nothing": ("RETRY_SUCCEEDED", "rendered"),
     "markup in figures": ("RETRY_SUCCEEDED", "rendered"),
     "floods": ("PASSED", "verified"),
     "malformed": ("ESCALATED", "escalated"),
@@ -129,6 +134,20 @@ async def test_whatever_the_model_does(name: str) -> None:
     assert len(ended) == 1
     assert ended[0].content().arguments["outcome"] == result.outcome.value
     assert await Answers(runtime).result(turn.id) == result
+    await runtime.close()
+
+
+@pytest.mark.parametrize("name", BEHAVIOURS)
+async def test_whatever_the_model_does_later_in_a_session(name: str) -> None:
+    """What an earlier turn has found out is no leave to answer this one from thin air."""
+    runtime, model = opened(), make_scripted(name, SCRIPT)
+    agent = AGENT if name != "hangs" else Agent(**{**as_kwargs(AGENT), "deadline_s": 0.2})
+    session = Answers(runtime).session("s")
+    before = await session.ask(QUESTION, agent=AGENT, model=make_scripted("obedient", SCRIPT))
+    assert before.status is TurnStatus.VERIFIED
+    result = await session.ask(QUESTION, agent=agent, model=model)
+    assert (result.outcome.value, result.status.value) == EXPECTED[name]
+    assert result.status is not TurnStatus.VERIFIED or result.answer == ANSWER
     await runtime.close()
 
 

@@ -171,6 +171,20 @@ async def test_a_state_that_was_left_and_come_back_to_before_the_lease_is_anothe
         assert (outcome.ok, changed[0], changed[1] > 0) == (True, 0, True), "planned again, and the intent restated"
 
 
+async def test_few_rows_are_looked_up_on_the_writers_connection_while_it_rests(tmp_path: Path) -> None:
+    store: Any = open_store(f"sqlite:///{tmp_path / 'x.db'}")
+    ask = OpenClaim("one", "r", 1, "h", "c1", "t", ("shelf/a",), 60_000_000)
+    assert isinstance(await store.commit(Batch(T0, (ask, *batch(entry(1)).transitions))), Committed)
+    assert expect(await store.claim("one")).holder == "h"
+    assert store._read is None
+    with store._writing:  # as during a transaction: nobody waits for its end
+        assert [lease.holder for lease in await store.leases(("shelf/a",))] == ["h"]
+    assert store._read is not None
+    await store.close()
+    with pytest.raises(StoreError, match="closed"):
+        await store.claim("one")
+
+
 async def test_the_end_of_the_lane_is_looked_at_only_where_somebody_else_has_moved_it(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'x.db'}"
     ours, theirs = open_store(url), open_store(url)

@@ -44,7 +44,8 @@ def assemble(
     observers = (log_record, *((span_observer(),) if settings.otel else ()), *parts.get("observers", ()))
     deadlines, token = Deadlines(), _token(settings)
     clock, keyed = parts.get("clock") or SystemClock(), keyed_digest(opened.identity.digest_key)
-    snapshot_reader = SnapshotReader(partial(digest_of, keyed), faults, deadlines, opened)
+    digest = partial(digest_of, keyed)
+    snapshot_reader = SnapshotReader(digest, faults, deadlines, opened)
     mode = parse_mode(settings.mode) if settings.mode else written.mode or Mode.DRY_RUN
     ctx = EngineContext(
         registry=registry,
@@ -65,6 +66,7 @@ def assemble(
         record_bytes=settings.record_bytes,
         redacted=frozenset().union(*(tool.redact for tool in registry)),
         keyed=keyed,
+        digest=digest,
         halts=HaltSwitch(opened, clock, faults),
         lease_us=lease_us,
         heart=Heart(opened, clock, lease_us, at),

@@ -18,6 +18,8 @@ WHATEVER = 2**62
 """No limit: for what was let in already."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+encode_canonical = _encode
+"""What was let in already, in canonical form: without a look at its depth, which a wrapper may have increased."""
 _encode_as_given = msgspec.json.Encoder().encode
 
 
@@ -113,11 +115,6 @@ def canonical(value: Json, max_bytes: int = MAX_BYTES) -> bytes:
     if b"null" in text or (len(text) > 2 * MAX_DEPTH and text.count(b"{") + text.count(b"[") > MAX_DEPTH):
         guard(value)
     return text
-
-
-def encode_canonical(value: Json) -> bytes:
-    """What was let in already, in canonical form: without a look at its depth, which a wrapper may have increased."""
-    return _encode(value)
 
 
 def plain_bytes(arguments: Json) -> bytes:

@@ -251,8 +251,8 @@ class TicketStore(Protocol):
         """One ticket."""
         ...
 
-    async def tickets(self, state: TicketState | None = None) -> tuple[Ticket, ...]:
-        """Tickets, oldest first."""
+    async def tickets(self, state: TicketState | None = None, *, request: str | None = None) -> tuple[Ticket, ...]:
+        """Tickets, oldest first; only those about one request, by its digest, if it is given."""
         ...
 
     async def halts(self) -> tuple[Halted, ...]:

@@ -26,7 +26,7 @@ _LONGEST_GIVEN = 1000
 """Characters of a name that a program gives: of an actor, a turn, a run, a call, a piece of evidence."""
 _LOOK_AGAIN_S = 0.01
 _MOST_NAMES = 1000
-_NAMES = ("principal", "on_behalf_of", "turn", "run", "parent", "ticket", "plan", "call_id", "root_turn")
+_NAMES = frozenset(("principal", "on_behalf_of", "turn", "run", "parent", "ticket", "plan", "call_id", "root_turn"))
 _SEVERAL: dict[str, tuple[type, str]] = {
     "evidence": (str, "texts"),
     "offered": (str, "names of tools"),
@@ -210,14 +210,15 @@ def refuse_odd_names(details: Mapping[str, Any], runtime: Runtime, *more: object
     For whom a program calls is its own word; what only the system or a token can say is not.
     """
     named = runtime.context.ruleset.named
-    for name in (*more, *(value for key, value in details.items() if key in _NAMES and value is not None)):
+    for name in (*more, *[value for key, value in details.items() if key in _NAMES and value is not None]):
+        if isinstance(name, str) and 0 < len(name) <= _LONGEST_GIVEN and name.isprintable():
+            continue
         if isinstance(name, str) and len(name) > _LONGEST_GIVEN:
             raise ConfigError(
                 f"{name[:40]!r}… has {len(name):,} characters and cannot be the name of an actor, turn or call:"
                 f" at most {_LONGEST_GIVEN:,} are written down"
             )
-        if not isinstance(name, str) or not name.isprintable() or not name:
-            raise ConfigError(f"{name!r:.80} cannot be the name of an actor, turn or call: use printable text")
+        raise ConfigError(f"{name!r:.80} cannot be the name of an actor, turn or call: use printable text")
     if details.get("principal") is not None:
         check_vouched(details["principal"], runtime.principal)
         named.refuse_respelled(details["principal"])
@@ -253,6 +254,6 @@ def _refuse_odd_details(details: dict[str, Any]) -> None:
     confidence = details.get("confidence")
     if confidence is not None and (type(confidence) not in (int, float) or not 0 <= confidence <= 1):
         raise ConfigError(f"confidence is a number between 0 and 1, not {confidence!r}")
-    for name, (kind, meant) in _SEVERAL.items():
-        if name in details:
-            details[name] = require_all(f"{name}=", details[name], kind, meant)
+    for name in details.keys() & _SEVERAL.keys():
+        kind, meant = _SEVERAL[name]
+        details[name] = require_all(f"{name}=", details[name], kind, meant)

@@ -375,6 +375,8 @@ async def given_sources(store: Store, given: Sequence[Source | int], here: str |
 def _notes(record: Stored, content: Content) -> list[str]:
     if record.status == Status.PLANNED:
         return [f"{record.tool} was only planned; nothing was changed."]
+    if record.status == Status.NO_DATA and not content.attempts:
+        return [f"{record.tool}: nothing is on file under the name that was looked for."]  # which a model may have written
     if record.status == Status.NO_DATA:
         said = content.problem.message if content.problem is not None else content.said or "nothing on file"
         return [f"{record.tool}: {said}"]

@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from interlock.answers.grounding import Grounded
 from interlock.answers.history import History
+from interlock.answers.statements import EffectStatement
 from interlock.values import Json, Status
 
 _WORD = re.compile(r"[^\W\d_]{4,}")  # four letters and more: shorter words are in any text
 _ENOUGH = 2
 
 
-def is_irrelevant(draft: str, question: str, grounded: Grounded, history: History) -> bool:
-    """Whether neither a figure nor enough words of the draft come from the results, but for those in the question."""
-    # That a change was made is the answer; there is nothing more in it to rest on.
-    changed = any(call.changes for call in history.calls)
-    if grounded.cites or changed or not any(call.status is Status.OK for call in history.calls):
+def is_irrelevant(
+    draft: str, question: str, grounded: Grounded, history: History, statements: Sequence[EffectStatement]
+) -> bool:
+    """Whether neither a figure nor enough words of the draft come from the results, but for those in the question.
+
+    What the records agree to was done is something to rest on, too, and so is the name of a flag: whether it is said
+    the right way round is looked at elsewhere. A bare "yes" rests on nothing.
+    """
+    if grounded.cites or not any(call.status is Status.OK for call in history.calls):
         return False
-    there = {word for source in history.sources for word in _words(source.value)}
-    if not there:
-        return False  # the results hold nothing but truths and figures that need no saying
+    if any(call.changes for call in history.calls) and any(one.agrees for one in statements):
+        return False
+    said, values = _text_words(draft), [source.value for source in history.sources]
+    if said & {word for value in values for word in _flag_words(value)}:
+        return False
+    there = {word for value in values for word in _words(value)}
     # Words of the question prove nothing: a model that called no tool has them too.
-    return len((_text_words(draft) & there) - _text_words(question)) < min(_ENOUGH, len(there))
+    return len((said & there) - _text_words(question)) < max(1, min(_ENOUGH, len(there)))
+
+
+def _flag_words(value: Json) -> set[str]:
+    """The words of the fields that are true or false."""
+    if isinstance(value, dict):
+        names = {word for name, item in value.items() if isinstance(item, bool) for word in _text_words(name)}
+        return names.union(*map(_flag_words, value.values()))
+    return set[str]().union(*map(_flag_words, value)) if isinstance(value, list | tuple) else set()
 
 
 def _words(value: Json) -> set[str]:

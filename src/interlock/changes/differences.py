@@ -108,11 +108,12 @@ class _Difference:
         """The fields that differ, each on a line of its own; what is nested is compared line by line."""
         was_there, is_there = ("absent" if old is None else "before"), ("absent" if new is None else "after")
         self._lines += [f"--- {key} {was_there}", f"+++ {key} {is_there}"]
-        if not all(state is None or isinstance(state, dict) for state in (old, new)):
+        if not (old is None or isinstance(old, dict)) or not (new is None or isinstance(new, dict)):
             self._lines += self._compare_lines(old, new)
             return
         was, becomes = old or {}, new or {}
-        for name in sorted({*was, *becomes}):
+        names = {*was, *becomes} if was and becomes else was or becomes
+        for name in sorted(names):
             one, other = was.get(name, _NOTHING), becomes.get(name, _NOTHING)
             if one is other or one == other:
                 continue
@@ -121,8 +122,9 @@ class _Difference:
             elif isinstance(one, dict | list) and isinstance(other, dict | list):
                 self._lines += [f"   {_text(name)}:", *self._compare_lines(one, other)]
             else:
-                self._lines += [] if one is _NOTHING else [f"-  {_text(name)}: {_text(one)}"]
-                self._lines += [] if other is _NOTHING else [f"+  {_text(name)}: {_text(other)}"]
+                shown = _text(name)
+                self._lines += [] if one is _NOTHING else [f"-  {shown}: {_text(one)}"]
+                self._lines += [] if other is _NOTHING else [f"+  {shown}: {_text(other)}"]
 
     def _compare_lines(self, old: Json, new: Json) -> list[str]:
         """What differs line by line; of what is too long to be compared so, how many lines differ, and both digests."""

@@ -60,7 +60,7 @@ def _qualify(tool: Tool, naming: KeyOf, arguments: dict[str, Json]) -> tuple[str
                 f"{_show_whole(key)} cannot be a key of {owner!r}: a key is printable text that does not end in '*',"
                 f" of at most {_LONGEST_KEY} characters"
             )
-    return tuple(sorted({f"{owner}/{key}" for key in keys}))
+    return (f"{owner}/{keys[0]}",) if len(keys) == 1 else tuple(sorted({f"{owner}/{key}" for key in keys}))
 
 
 def _show_whole(key: object) -> str:
@@ -82,7 +82,8 @@ def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Jso
     Such a claim goes by the call id alone, so that an id that is used again for another request can be seen. So does
     that of a repeatable tool, each call of which is a change of its own.
     """
-    request, arguments = request_digest(digest, tool.name, keys, arguments), same_numbers(arguments)
+    arguments = same_numbers(arguments)
+    request = digest(canonical([tool.name, keys, arguments], WHATEVER))
     if call.undoes is not None:  # one change is taken back once, whoever asks for it how often
         return ClaimName(undo_name(digest, call.undoes), digest(canonical(call.undoes, WHATEVER)))
     scope = None if tool.repeatable else scope_of(tool.once_per, call)
@@ -91,7 +92,7 @@ def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Jso
     else:
         owner = [None] if call.turn is None else [call.turn, call.actor]  # in a turn an id is its actor's
         name = digest(encode_canonical([tool.name, "call", *owner, call.call_id]))
-    if call.id_is_ours:
+    if call.id_is_ours or (scope is None and call.turn is None):  # the name is that of its id
         return ClaimName(name, request)
     own = call_id_name(digest, tool=tool.name, turn=call.turn, actor=call.actor, call=call.call_id)
     return ClaimName(name, request, own if name != own else "")
@@ -158,7 +159,7 @@ def plan_digest(
 ) -> str:
     """The digest of a plan: what is asked, by which policy, on which versions."""
     request = digest(canonical([tool, keys, arguments], WHATEVER))
-    return str(PlanDigest(request, policy, digest(canonical(versions, WHATEVER))))
+    return f"{request}.{policy}.{digest(canonical(versions, WHATEVER))}"  # as `PlanDigest` is written
 
 
 def on_versions(digest: Digest, plan: str, versions: tuple[str, ...]) -> str:
@@ -207,11 +208,13 @@ class TakingBack(msgspec.Struct, frozen=True):
 
     def begin(self) -> tuple[Transition, ...]:
         """With its intent: from here on nobody else makes again what is about to stand again."""
+        if not self.again:
+            return ()
         return tuple(MarkReturning(*_split(key)) for key in self.again)
 
     def close(self, *, landed: bool | None) -> tuple[Transition, ...]:
         """With its outcome; nothing where nobody knows that yet."""
-        if landed is None:
+        if landed is None or not (self.back or self.again):
             return ()
         if not landed:
             return tuple(map(mark_undone, self.again))

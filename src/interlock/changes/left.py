@@ -40,7 +40,8 @@ def left_by_call(tool: Tool, plan: Plan, found: tuple[Snapshot, ...], written: W
     if tool.resource is None or len(found) != len(plan.keys) or plan.before is None:
         return Left(found)
     place = f"{tool.resource.name}/"
-    if not getattr(tool.resource, "notes_writes", False) and not any(key.startswith(place) for key in written):
+    noted = written and any(key.startswith(place) for key in written)
+    if not noted and not getattr(tool.resource, "notes_writes", False):
         return Left(found)
     if plan.keys and is_wildcard(plan.keys[0]):
         return _left_of_whole(plan, found[0], written, digest)

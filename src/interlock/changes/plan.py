@@ -69,7 +69,7 @@ class Planner(msgspec.Struct, frozen=True):
         """The plan of one call on these snapshots."""
         tool = self.tool
         before, after = [snapshot.state for snapshot in snapshots], simulate(tool, keys, snapshots, arguments)
-        versions = tuple(snapshot.version for snapshot in snapshots)
+        versions = tuple([snapshot.version for snapshot in snapshots])
         return Plan(
             digest=plan_digest(self.snapshot_reader.digest, tool.name, keys, arguments, policy, versions),
             keys=keys,

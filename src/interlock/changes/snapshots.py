@@ -93,6 +93,12 @@ async def read_snapshots(
     """
     if tool.resource is None:
         return ()
+    if len(keys) == 1 and not is_wildcard(keys[0]):  # most changes have one key
+        (key,) = keys
+        state = await _read(tool.resource.read_state(local_key(key)), key, tool, snapshot_reader)
+        if changed is None and not isinstance(state, Versioned):
+            changed = await _last_changes(keys, snapshot_reader)
+        return (_snapshot_of_key(state, key, changed.get(key, 0) if changed else 0, snapshot_reader.digest),)
     states = await _read_states(tool.resource, keys, tool, snapshot_reader)
     if changed is None and not all(isinstance(state, Versioned) for state in states):
         changed = await _last_changes(keys, snapshot_reader)
@@ -141,6 +147,8 @@ async def _last_changes(keys: tuple[str, ...], snapshot_reader: SnapshotReader) 
     if snapshot_reader.faults is not None:
         snapshot_reader.faults.at("change.leases")
     leases = await snapshot_reader.claims.leases(keys)
+    if not leases:
+        return {}
     changed = {lease.key: lease.changed for lease in leases}
     last = {key: max(changed.get(key, 0), changed.get(wildcard(key), 0)) for key in keys}
     for key in keys:
@@ -177,12 +185,12 @@ def own_copy(value: Any) -> Any:
 
 
 def _snapshot_of(state: Json, key: str, changed: int, snapshot_reader: SnapshotReader) -> Snapshot:
+    if not is_wildcard(key):
+        return _snapshot_of_key(state, key, changed, snapshot_reader.digest)
+    if not isinstance(state, Mapping):
+        raise Unreadable(f"the snapshot of {key!r} is not one of states by key, but of type {_type(state)}")
     try:
-        if is_wildcard(key):
-            if not isinstance(state, Mapping):
-                raise Unreadable(f"the snapshot of {key!r} is not one of states by key, but of type {_type(state)}")
-            return whole_snapshot(state, changed, snapshot_reader.digest)
-        return _snapshot(state, changed, snapshot_reader.digest)
+        return whole_snapshot(state, changed, snapshot_reader.digest)
     except Refusal as refusal:
         raise Unreadable(f"the state of {key!r} is not JSON: {refusal}") from None
 
@@ -199,12 +207,16 @@ def whole_snapshot(states: Mapping[str, Json], changed: int, digest: Digest) -> 
     return Snapshot(plain, f"{_DIGEST}{made}@{changed}", versions)
 
 
-def _snapshot(state: Json, changed: int, digest: Digest) -> Snapshot:
-    if isinstance(state, Versioned):
-        canonical(state.value, WHATEVER)
-        return Snapshot(state.value, str(state.version))
-    what = NOT_THERE if state is None else _DIGEST + digest(canonical(state, WHATEVER))
-    return Snapshot(state, f"{what}@{changed}")
+def _snapshot_of_key(state: Json, key: str, changed: int, digest: Digest) -> Snapshot:
+    if state is None:
+        return Snapshot(None, f"{NOT_THERE}@{changed}")
+    try:
+        if isinstance(state, Versioned):
+            canonical(state.value, WHATEVER)
+            return Snapshot(state.value, str(state.version))
+        return Snapshot(state, f"{_DIGEST}{digest(canonical(state, WHATEVER))}@{changed}")
+    except Refusal as refusal:
+        raise Unreadable(f"the state of {key!r} is not JSON: {refusal}") from None
 
 
 def simulate(
@@ -236,9 +248,12 @@ def risk_of(effect: Effect, before: list[Json], after: list[Json] | None, *, who
     if len(before) == 1 and isinstance(before[0], dict) and whole:
         names = sorted({*before[0], *(after[0] or {})})
         before, after = [before[0].get(name) for name in names], [(after[0] or {}).get(name) for name in names]
-    pairs = list(zip(before, after, strict=True))
-    if any(old is not None and new is None for old, new in pairs):
-        return "high"
-    if any(old is not None and old != new for old, new in pairs):
-        return "medium"
-    return "low" if any(old != new for old, new in pairs) else "none"
+    risk = "none"
+    for old, new in zip(before, after, strict=True):
+        if old is None:
+            risk = "low" if risk == "none" and new is not None else risk
+        elif new is None:
+            return "high"
+        elif old != new:
+            risk = "medium"
+    return risk

@@ -16,7 +16,7 @@ from interlock.engine.heart import Heart
 from interlock.engine.limits import ToolLimits
 from interlock.engine.turns import FoldedTurns
 from interlock.policy import Facts, Ruleset, ToolRules
-from interlock.ports import Clock, Faults, Ids, Store, digest_of
+from interlock.ports import Clock, Faults, Ids, Store
 from interlock.reasons import Reason
 from interlock.records import Charge, Record
 from interlock.resilience import Deadlines
@@ -80,6 +80,8 @@ class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
     record_bytes: int
     redacted: frozenset[str]
     keyed: Any
+    digest: Callable[[bytes], str]
+    """The keyed digest of a text."""
     halts: HaltSwitch
     snapshot_reader: SnapshotReader
     lease_us: int
@@ -89,10 +91,6 @@ class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
     """The account of the operating system that everything here is asked from."""
     limits: TextLimits = TextLimits()
     """How much of a text from outside is read."""
-
-    def digest(self, text: bytes) -> str:
-        """The keyed digest of a text."""
-        return digest_of(self.keyed, text)
 
 
 class Started(msgspec.Struct, frozen=True, gc=False):

@@ -22,7 +22,7 @@ async def hear_denial(ctx: EngineContext, parked: Ended) -> Ended:
     assert asks is not None
     try:
         ctx.at("prepare.denied")
-        denied = await ctx.store.tickets(TicketState.DENIED)
+        denied = await ctx.store.tickets(TicketState.DENIED, request=asks.request)
         now_us = await ctx.store.now_us(ctx.clock.now_us())
     except StoreError as error:
         reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
@@ -47,7 +47,7 @@ async def denied_elsewhere(ctx: EngineContext, call: Call, ticket: Ticket) -> st
     `StoreError` if that cannot be told.
     """
     ctx.at("prepare.denied")
-    denied = await ctx.store.tickets(TicketState.DENIED)
+    denied = await ctx.store.tickets(TicketState.DENIED, request=ticket.request)
     same = [other for other in denied if _asks_the_same(other, ticket, call)]
     if not same:
         return None

@@ -79,7 +79,7 @@ def _seen_in_turn(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn) -> i
         return end_reused(accepted)
     request = ctx.turns.request(call, accepted.facts.arguments)
     same_id = turn.last_delivered(call)
-    same = turn.find_answer(request) if reads and ctx.repeats != "allow" else None
+    same = turn.find_answer(request, ctx.turns.last_change(call)) if reads and ctx.repeats != "allow" else None
     if same_id is not None and (same is None or same <= same_id.record):
         if not same_id.may_answer(request):
             return end_reused(accepted)

@@ -30,6 +30,8 @@ async def violated_precondition(ctx: EngineContext, admitted: Admitted, plan: Pl
     """Why the plan may not be performed, if it may not. `Unreadable` or `StoreError` if that cannot be told."""
     binding = admitted.binding
     assert binding.planner is not None
+    if not binding.rules.cooldowns and binding.tool.invariants is None:  # most changes have neither
+        return None
     resting = await _cooldown_verdict(ctx, admitted, plan)
     if resting is not None:
         return Violation(Reason.COOLDOWN, resting)
@@ -42,8 +44,10 @@ async def violated_precondition(ctx: EngineContext, admitted: Admitted, plan: Pl
 async def _cooldown_verdict(ctx: EngineContext, admitted: Admitted, plan: Plan) -> Verdict | None:
     """Why a key that the plan would change may not be changed yet. Taking back, or making again, is never too early."""
     rules, call = admitted.binding.rules, admitted.facts.call
+    if not rules.cooldowns or call.undoes is not None or call.replays:
+        return None
     cooldowns = [c for c in rules.cooldowns if c.actors == EVERYONE or call.actor in c.actors]
-    if not cooldowns or call.undoes is not None or call.replays:
+    if not cooldowns:
         return None
     # Of keys that the plan would change; of all of them where nothing can say.
     touched = plan.keys if plan.after is None else touched_keys(plan.keys, plan.before, plan.after)

@@ -12,6 +12,7 @@ import msgspec
 from interlock.canonical import WHATEVER, canonical, encode_canonical
 from interlock.changes import Snapshot
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
+from interlock.engine.outcomes import outcome_of, unrecorded_outcome
 from interlock.engine.redaction import (
     NOTHING_REDACTED,
     redact_content,
@@ -37,7 +38,7 @@ from interlock.transitions import (
     Refused,
     Transition,
 )
-from interlock.values import Decision, Effect, Json, Mode, Outcome, Plan, Problem, Status, Trust
+from interlock.values import Decision, Json, Mode, Outcome, Plan, Status, Trust
 
 _log = logging.getLogger("interlock")
 _LAST_WAIT_S = 2.0
@@ -55,11 +56,11 @@ async def record(ctx: EngineContext, ended: Ended) -> Outcome:
     if ended.reading.status is _DENIED:
         ended = _denied_by_its_problem(ended)
     if tool is None or tool.redact:
-        work = partial(_entry, ctx, ended, duration_us)
+        work = partial(_entry, ctx, ended, duration_us, None)
         (entry, payload), interrupt = await redact_long(size_to_redact(ctx, ended), work)
         ended = ended if interrupt is None else msgspec.structs.replace(ended, interrupt=interrupt)
     else:
-        entry, payload = _entry(ctx, ended, duration_us)
+        entry, payload = _entry(ctx, ended, duration_us, None)
     transitions: tuple[Transition, ...] = (Append(entry, payload),) + ended.settle  # noqa: RUF005 - half the time
     if ended.asks is not None:
         transitions += (OpenTicket(ended.asks),)
@@ -76,14 +77,14 @@ async def record(ctx: EngineContext, ended: Ended) -> Outcome:
         raise
     except StoreError as error:
         _log_unwritten(ended, error)
-        outcome = _unrecorded_outcome(ended, duration_us, error)
+        outcome = unrecorded_outcome(ended, duration_us, error)
     else:
         at("record.ended")
         if not isinstance(receipt, Committed):
             return await record(ctx, _without(ended, receipt))
         number = receipt.ids[0]
         _tell(ctx, entry, number)
-        outcome = _outcome(ended, duration_us, number)
+        outcome = outcome_of(ended, duration_us, number)
     if ended.interrupt is not None:
         raise ended.interrupt
     return outcome
@@ -153,17 +154,16 @@ async def intent(ctx: EngineContext, prepared: Prepared, now_us: int, opened: st
         ticket=None if prepared.ticket is None else prepared.ticket.id,
         asked=admitted.asked,
     )
-    work = partial(_entry, ctx, ended, max(0, now_us - admitted.started.at_us))
+    duration_us = max(0, now_us - admitted.started.at_us)
+    # Whoever settles it later, under whatever policy, finds here who may say whether it landed.
+    opening: Json = {"account": ctx.account, "review": ctx.review.of(prepared.verdict.rule), "opened": opened}
+    if not tool.redact:
+        return Append(*_entry(ctx, ended, duration_us, opening))
+    work = partial(_entry, ctx, ended, duration_us, opening)
     (entry, payload), interrupt = await redact_long(size_to_redact(ctx, ended), work)
     if interrupt is not None:
         raise interrupt
-    content = entry.content
-    assert content.change is not None
-    # Whoever settles it later, under whatever policy, finds here who may say whether it landed.
-    terms = ctx.review.of(prepared.verdict.rule)
-    change = msgspec.structs.replace(content.change, account=ctx.account, review=terms, opened=opened)
-    content = msgspec.structs.replace(content, change=change)
-    return Append(msgspec.structs.replace(entry, kind="intent", status="intent", content=content), payload)
+    return Append(entry, payload)
 
 
 def spending(ctx: EngineContext, prepared: Prepared) -> Append:
@@ -188,8 +188,13 @@ def _tell(ctx: EngineContext, entry: Record, number: int) -> None:
             _log.exception("an observer of records failed")
 
 
-def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, bytes | None]:
-    """The record: full where it can be, redacted or shortened (with digests and a payload) where it must."""
+def _entry(
+    ctx: EngineContext, ended: Ended, duration_us: int, opening: dict[str, Any] | None
+) -> tuple[Record, bytes | None]:
+    """The record: full where it can be, redacted or shortened (with digests and a payload) where it must.
+
+    `opening`: of an intent, what it says beside the change that it stands before.
+    """
     call, reading, tool = ended.call, ended.reading, ended.tool
     effect = None if tool is None else tool.effect
     # The fields that every call has, in their order: a keyword costs a tenth of a microsecond.
@@ -201,16 +206,16 @@ def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, 
         ended.arguments,
         ended.verdict,
         reading.value,
-        reading.said,
+        # Cut to a length that can be kept; where it is redacted, it is cut once more after that.
+        reading.said if reading.problem is None else reading.said[:LONGEST_MESSAGE],
         ended.attempts,
         ended.charged,
+        **({} if ended.is_plain else _details(ctx, ended)),
     )
     at_us, status = ended.started.at_us + duration_us, reading.status._value_
     shown = tool is not None and not tool.redact and len(reading.text) <= ctx.record_bytes
     if ended.is_plain and shown:
         return Record(at_us, "call", call.call_id, call.turn, call.actor, call.tool, status, content), None
-    if not ended.is_plain:
-        content = msgspec.structs.replace(content, **_details(ctx, ended))
     payload, redactor = None, NOTHING_REDACTED
     # What lies beside the record is gathered, and written out once.
     beside: dict[str, Json] = {}
@@ -221,7 +226,7 @@ def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, 
     raised: dict[str, Json] = {"traceback": redactor.text(reading.traceback)} if reading.traceback else {}
     plan = ended.plan
     if plan is not None and plan.claim:
-        changed, more = _change(ended, plan, content, redactor)
+        changed, more = _change(ended, plan, content, redactor, opening or {})
         payload = encode_canonical(beside | more | raised)
         content = msgspec.structs.replace(content, change=changed, payload_digest=ctx.digest(payload))
     elif raised:
@@ -229,7 +234,8 @@ def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, 
         content = msgspec.structs.replace(content, payload_digest=ctx.digest(payload))
     elif beside:
         payload = encode_canonical(beside)
-    return Record(at_us, "call", call.call_id, call.turn, call.actor, call.tool, status, content), payload
+    kind, status = ("call", status) if opening is None else ("intent", "intent")
+    return Record(at_us, kind, call.call_id, call.turn, call.actor, call.tool, status, content), payload
 
 
 def _details(ctx: EngineContext, ended: Ended) -> dict[str, Any]:
@@ -249,23 +255,21 @@ def _details(ctx: EngineContext, ended: Ended) -> dict[str, Any]:
         "keys": () if plan is None else plan.keys,
         "snippets": reading.snippets,
         "metadata": reading.metadata,
-        **_problem_of(reading),
+        "problem": None if reading.problem is None else shorten_problem(reading.problem),
         "sources": reading.sources,
         "result_confidence": reading.confidence,
         "trust": Trust.TRUSTED if tool is None else tool.trust,
         "cost_micros": ended.cost_micros,
         "repeats": ended.repeats,
-        "same_as": next((f"{item.claim}.{item.generation}" for item in ended.settle if type(item) is BindCallId), None),
+        "same_as": None if ended.repeats is None else _same_as(ended),
         "ticket_digest": None if ended.asks is None else ticket_digest(ended.asks, ctx.digest),
         "asked_digest": None if ended.asked is None else ctx.digest(canonical(ended.asked, WHATEVER)),
     }
 
 
-def _problem_of(reading: Reading) -> dict[str, Any]:
-    """What went wrong, cut to a length that can be kept; where it is redacted, it is cut once more after that."""
-    if reading.problem is None:
-        return {}
-    return {"problem": shorten_problem(reading.problem), "said": reading.said[:LONGEST_MESSAGE]}
+def _same_as(ended: Ended) -> str | None:
+    """The change that a call was answered from, where its id stands for that from now on."""
+    return next((f"{item.claim}.{item.generation}" for item in ended.settle if type(item) is BindCallId), None)
 
 
 def _less(ctx: EngineContext, ended: Ended, content: Content, redactor: Redactor) -> tuple[Content, dict[str, Json]]:
@@ -284,7 +288,9 @@ def _less(ctx: EngineContext, ended: Ended, content: Content, redactor: Redactor
     return less, whole
 
 
-def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> tuple[Changed, dict[str, Json]]:
+def _change(
+    ended: Ended, plan: Plan, content: Content, redactor: Redactor, opening: dict[str, Any]
+) -> tuple[Changed, dict[str, Json]]:
     """What the record of a change says beside the call, and what lies beside it: the snapshots that undo needs."""
     performed = ended.intent is not None
     beside: dict[str, Json] = {} if ended.asked is None else {"asked": ended.asked}
@@ -306,7 +312,11 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
             beside["under"] = [lock.key for lock in ended.call.locks]
     if ended.call.lock_keys and not performed:  # whoever resumes it has them locked again
         beside["lock_keys"] = list(ended.call.lock_keys)
-    close = next((item for item in ended.settle if type(item) is CloseClaim), None)
+    close = None
+    for item in ended.settle:
+        if type(item) is CloseClaim:
+            close = item
+            break
     changed = Changed(
         claim=plan.claim,
         generation=plan.generation,
@@ -322,6 +332,7 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
         closed="" if close is None else close.state.value,
         untouched=() if close is None or not close.untouched else _places(plan.keys, frozenset(close.untouched)),
         beyond=ended.beyond,
+        **opening,
     )
     return changed, beside
 
@@ -329,7 +340,9 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
 def _left_versions(plan: Plan, after: tuple[Snapshot, ...]) -> dict[str, str]:
     """Of a whole resource: the versions at which a change left the keys that it moved. Beside the record, with their
     states: a key may hold what is redacted."""
-    left = after[0].key_versions if after else {}
+    left = after[0].key_versions if after else None
+    if not left:
+        return {}
     return {key: version for key, version in left.items() if plan.key_versions.get(key) != version}
 
 
@@ -342,51 +355,3 @@ def _shown_deviations(ended: Ended, plan: Plan, content: Content, redactor: Reda
     """The keys that are not as planned, as the record writes them: a key may hold what is redacted."""
     written_as = dict(zip(plan.keys, content.keys, strict=True))
     return tuple(written_as[key] if key in written_as else redactor.text(key) for key in ended.deviates)
-
-
-def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
-    reading = ended.reading
-    outcome = Outcome(
-        ended.call.call_id,
-        ended.call.tool,
-        reading.status,
-        reading.value,
-        reading.said,
-        ended.attempts,
-        duration_us,
-        ended.verdict,
-        ended.plan,
-        number,
-    )
-    if ended.is_plain:
-        return outcome
-    return msgspec.structs.replace(
-        outcome,
-        **_problem_of(reading),
-        snippets=reading.snippets,
-        metadata=reading.metadata,
-        confidence=reading.confidence,
-        sources=reading.sources,
-        trust=Trust.TRUSTED if ended.tool is None else ended.tool.trust,
-        undone=ended.undone,
-        ticket=ended.ticket,
-        deviates=ended.deviates,
-        repeats=ended.repeats,
-    )
-
-
-def _unrecorded_outcome(ended: Ended, duration_us: int, error: StoreError) -> Outcome:
-    """A result that could not be recorded does not leave: a read has failed; of a change that may have been made, by
-    this call or by one before it, nobody knows."""
-    reads = ended.tool is None or ended.tool.effect is Effect.READ
-    made = bool(ended.attempts) or ended.reading.status in (Status.OK, Status.UNKNOWN)
-    return Outcome(
-        call_id=ended.call.call_id,
-        tool=ended.call.tool,
-        status=Status.UNKNOWN if made and not reads else Status.FAILED,
-        said="the store could not record the call",
-        problem=Problem(reason=Reason.STORE_UNAVAILABLE, message=f"not recorded, so not given out: {error}"),
-        attempts=ended.attempts,
-        duration_us=duration_us,
-        verdict=ended.verdict,
-    )

@@ -28,7 +28,7 @@ async def settled_claim(ctx: EngineContext, name: str, until: float) -> Claimed 
     The store is given a moment more than whoever makes it. A claim that was seen is not forgotten because the store
     falls silent then; `Expired` or `StoreError` if none was.
     """
-    wait_s, claim, waiting = _FIRST_LOOK_S, None, Waiting(ctx.clock)
+    wait_s, claim, waiting = _FIRST_LOOK_S, None, None
     while True:
         try:
             ctx.at("claim.read")
@@ -43,6 +43,7 @@ async def settled_claim(ctx: EngineContext, name: str, until: float) -> Claimed 
         left_s = until - ctx.clock.monotonic()
         if left_s <= 0 or claim.expires_us <= now_us:
             return claim
+        waiting = waiting or Waiting(ctx.clock)  # most find nobody to wait for
         waiting.note(f"call {claim.call!r}, which has begun this very change", (claim.expires_us - now_us) / 1e6)
         await ctx.clock.sleep(min(wait_s, left_s))
         wait_s = min(wait_s * 2, _LAST_LOOK_S)

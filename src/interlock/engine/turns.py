@@ -88,11 +88,11 @@ class FoldedTurn:
         """Whether the actor of a call has begun a change under its id, whatever became of it, or was answered by it."""
         return (call.actor, call.call_id) in self._begun
 
-    def find_answer(self, request: CallIdentity) -> int | None:
-        """The newest record that answers a request; none that is older than a change in the turn."""
+    def find_answer(self, request: CallIdentity, changed: int) -> int | None:
+        """The newest record that answers a request; none that is older than a change in the turn, or than `changed`."""
         # Which reads a change makes untrue is not known: keys of two tools for the same thing need not be the same.
         found = self._answered.get(request)
-        return found if found is not None and found > self._changed else None
+        return found if found is not None and found > max(self._changed, changed) else None
 
     def extend(self, newer: Newer) -> int:
         """Fold what was read since; how many calls that were."""
@@ -156,7 +156,23 @@ class FoldedTurns:
         self._keyed = keyed
         self._kept: OrderedDict[str, FoldedTurn] = OrderedDict()
         self._calls = 0
+        self._changes: OrderedDict[str, int] = OrderedDict()
+        """By outermost turn: the newest change that this process has begun in it or in a turn that it delegated to."""
         self._changing = threading.Lock()  # calls may run on loops of several threads
+
+    def note_change(self, call: Call, intent: int) -> None:
+        """A change was begun: what any turn of the same delegation has read before it may be otherwise now."""
+        outermost = call.root_turn or call.turn
+        if outermost is None:
+            return
+        with self._changing:
+            self._changes[outermost] = max(intent, self._changes.pop(outermost, 0))
+            while len(self._changes) > MOST_TURNS:
+                self._changes.popitem(last=False)
+
+    def last_change(self, call: Call) -> int:
+        """The newest change that this process knows in the turns of a delegation; 0 for none."""
+        return self._changes.get(call.root_turn or call.turn or "", 0)
 
     def request(self, call: Call, arguments: Json) -> CallIdentity:
         """What a call asks for."""

@@ -180,13 +180,14 @@ class ClaimTable:
 
     def _grant(self, key: str, now_us: int) -> LeaseGrant:
         """From the leases of the key and of everything in its resource, and for everything of each key in it."""
-        everything = wildcard(key)
-        names = (key, everything) if key != everything else self._of(everything)
-        held = [self.leases[name] for name in names if name in self.leases]
-        newest = max((lease.token for lease in held), default=0)
+        everything, newest, changed = wildcard(key), 0, 0
+        for name in (key, everything) if key != everything else self._of(everything):
+            lease = self.leases.get(name)
+            if lease is not None:
+                newest, changed = max(newest, lease.token), max(changed, lease.changed)
         # Not below the time: a copy that was put back has forgotten tokens that resources remember as fences, of
         # keys, too, that it has never heard of. What it grants next is above all of them.
-        return LeaseGrant(max(newest + 1, now_us), max((lease.changed for lease in held), default=0))
+        return LeaseGrant(max(newest + 1, now_us), changed)
 
     def _refuse_held(self, ask: OpenClaim, now_us: int) -> Refused | None:
         for key in ask.keys:
@@ -203,17 +204,17 @@ class ClaimTable:
         return [key for key in self.leases if key.startswith(everything[:-1])]
 
     def _claim(self, ask: OpenClaim, now_us: int) -> None:
-        granted, before = [], self.claims.get(ask.name)
+        granted: list[LeaseGrant] = []
+        expires_us, before = now_us + ask.lease_us, self.claims.get(ask.name)
         if before is not None and before.state in LANDED and not before.is_lock:
             # It stands, and can still be undone; or it is history.
             kept = before.supersede()
             self.claims[kept.name] = kept
             self.changed.add(kept.name)
         for key in ask.keys:
-            lease = self.leases.get(key) or Lease(key)
-            granted.append(self._grant(key, now_us))
-            held = {"holder": ask.holder, "token": granted[-1].token, "expires_us": now_us + ask.lease_us}
-            self._lease(msgspec.structs.replace(lease, **held))
+            lease, grant = self.leases.get(key) or Lease(key), self._grant(key, now_us)
+            granted.append(grant)
+            self._lease(msgspec.structs.replace(lease, holder=ask.holder, token=grant.token, expires_us=expires_us))
         self.granted = tuple(granted)
         self.claims[ask.name] = Claimed(
             name=ask.name,
@@ -224,8 +225,8 @@ class ClaimTable:
             call=ask.call,
             tool=ask.tool,
             keys=ask.keys,
-            tokens=tuple(grant.token for grant in granted),
-            expires_us=now_us + ask.lease_us,
+            tokens=tuple([grant.token for grant in granted]),
+            expires_us=expires_us,
             turn=ask.turn,
             run=ask.run,
             at_us=now_us,
@@ -249,9 +250,9 @@ class ClaimTable:
 
     def _release(self, row: Claimed, untouched: frozenset[str], now_us: int, *, landed: bool) -> None:
         for key in row.keys:
-            lease = msgspec.structs.replace(self.leases[key], holder="", expires_us=0)
-            if landed:
-                lease = msgspec.structs.replace(lease, changed=lease.token)
+            lease = self.leases[key]
+            changed = lease.token if landed else lease.changed
+            lease = msgspec.structs.replace(lease, holder="", expires_us=0, changed=changed)
             if landed and key not in untouched:
                 lease = _changed_in(lease, row.run or row.turn or "", now_us)
             self._lease(lease)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from interlock.errors import StoreError
@@ -24,13 +24,12 @@ class Connection:
         self._cursor.execute(self._spelled[statement], parameters)
         return int(self._cursor.rowcount)
 
-    def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+    def run_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute one statement for many rows."""
-        several = list(rows)
-        if len(several) == 1:
-            self._cursor.execute(self._spelled[statement], several[0])
-        elif several:
-            self._cursor.executemany(self._spelled[statement], several)
+        if len(rows) == 1:
+            self._cursor.execute(self._spelled[statement], rows[0])
+        elif rows:
+            self._cursor.executemany(self._spelled[statement], rows)
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a statement."""

@@ -69,7 +69,8 @@ class Lanes:
                 connection.run(sql.APPEND, row)
             else:
                 connection.run(sql.APPEND_WHOLE, (*row, self._lock_payload(connection, row[0], payload)))
-        elif all(append.payload is None for append in appends):
+            return [row[0]]
+        if all(append.payload is None for append in appends):
             _insert(connection, sql.APPEND_TOGETHER, rows)
         else:
             _insert(connection, sql.APPEND_WHOLE_TOGETHER, self._with_payloads(connection, rows, appends))
@@ -97,7 +98,7 @@ class Lanes:
 
     def _extend(self, connection: Connection, lane: Chain, appends: Sequence[Append]) -> list[Row]:
         ids = self._dialect.next_ids(connection, lane.id, len(appends))
-        rows = [lane.extend(append.record, number) for append, number in zip(appends, ids, strict=True)]
+        rows = lane.extend_by([append.record for append in appends], ids)
         self._head = LaneHead(lane.lane, lane.id, lane.count, lane.hash)
         return rows
 

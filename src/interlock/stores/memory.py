@@ -174,9 +174,9 @@ class MemoryStore:
     async def ticket(self, ticket: str) -> Ticket | None:
         return self._state.tickets.tickets.get(ticket)
 
-    async def tickets(self, state: TicketState | None = None) -> tuple[Ticket, ...]:
-        found = self._state.tickets.tickets.values()
-        return tuple(ticket for ticket in found if state is None or ticket.state is state)
+    async def tickets(self, state: TicketState | None = None, *, request: str | None = None) -> tuple[Ticket, ...]:
+        found = (item for item in self._state.tickets.tickets.values() if state is None or item.state is state)
+        return tuple(ticket for ticket in found if request is None or ticket.request == request)
 
     async def halts(self) -> tuple[Halted, ...]:
         return tuple(halt for _scope, halt in sorted(self._state.halts.halts.items()))

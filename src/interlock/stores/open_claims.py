@@ -25,7 +25,8 @@ class OpenClaims:
 
     def recall(self, connection: Connection, table: ClaimTable, asks: Sequence[Any]) -> None:
         """Put into the table what need not be read, of claims that are ended or renewed."""
-        known = [left for ask in asks if type(ask) is not OpenClaim and (left := self._left.get(ask.name))]
+        kept = self._left
+        known = [left for ask in asks if type(ask) is not OpenClaim and (left := kept.get(ask.name))] if kept else ()
         if not known and self._version is not None:
             return  # what is kept after this transaction counts if nobody else has written since the last look
         version = self._dialect.version(connection)

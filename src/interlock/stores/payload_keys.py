@@ -71,6 +71,8 @@ class PayloadKeys:
         self._ledger = ledger
         self._may_make = may_make
         self._ring: _KeyRing | None = None
+        self._place = f"interlock payload {ledger} "
+        """What a payload is bound to, but for the number of its record."""
         self._lock = threading.Lock()  # the writer's thread locks while readers open
 
     @property
@@ -102,8 +104,7 @@ class PayloadKeys:
         ring = self._ring
         assert ring is not None, "ready() comes first"
         nonce = os.urandom(_NONCE_BYTES)
-        text: bytes = ring.encrypt(nonce, payload, self._bound_to(record))
-        return ring.mark + nonce + text
+        return b"".join((ring.mark, nonce, ring.encrypt(nonce, payload, self._bound_to(record))))
 
     def open(self, record: int, stored: bytes) -> bytes:
         """A payload as it was; `PayloadUnreadable` if the key for it is not here.
@@ -165,7 +166,7 @@ class PayloadKeys:
         )
 
     def _bound_to(self, record: int) -> bytes:
-        return f"interlock payload {self._ledger} {record}".encode()
+        return f"{self._place}{record}".encode()
 
 
 def key_id(key: bytes) -> str:

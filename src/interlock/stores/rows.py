@@ -49,8 +49,13 @@ def by_table(batches: Sequence[Batch]) -> dict[Table, list[Any]]:
     asked: dict[Table, list[Any]] = {}
     for batch in batches:
         for transition in batch.transitions:
-            if type(transition) is not Append:  # most are, and touch no row but their own
-                asked.setdefault(TABLE_OF[type(transition)], []).append(transition)
+            kind = type(transition)
+            if kind is not Append:  # most are, and touch no row but their own
+                table = TABLE_OF[kind]
+                if table in asked:
+                    asked[table].append(transition)
+                else:
+                    asked[table] = [transition]
     return asked
 
 
@@ -63,22 +68,31 @@ def _load_buckets(connection: Connection, state: State, buckets: list[str]) -> N
 
 
 def _load_claims(connection: Connection, state: State, asks: list[Any]) -> None:
-    opened = [ask for ask in asks if type(ask) is OpenClaim]
-    call_names = {ask.call_name for ask in opened if ask.call_name}
-    call_names |= {ask.name for ask in asks if type(ask) is BindCallId}
+    names: set[str] = set()
+    to_lock: set[str] = set()
+    keys: set[str] = set()
+    for ask in asks:  # in one pass: a group is mostly one batch
+        names.add(ask.name)
+        if type(ask) is OpenClaim:
+            keys.update(ask.keys)
+            to_lock.add(ask.name)
+            if ask.call_name:
+                to_lock.add(ask.call_name)
+        elif type(ask) is BindCallId:
+            to_lock.add(ask.name)
+    names |= to_lock
     if connection.locks_rows:  # then there must be a row to lock
-        connection.run_many(sql.OPEN_CLAIM, sorted((name,) for name in {ask.name for ask in opened} | call_names))
-    wanted = {key for ask in opened for key in ask.keys}
-    keys = set(wanted)
-    names = ({ask.name for ask in asks} | call_names) - state.claims.claims.keys()
-    for row in _read_claims(connection, sorted(names)):
+        connection.run_many(sql.OPEN_CLAIM, sorted((name,) for name in to_lock))
+    shared = {wildcard(key) for key in keys} if connection.locks_rows else None
+    names.difference_update(state.claims.claims)
+    for row in _read_claims(connection, sorted(names)) if names else ():
         if row[2]:
             state.claims.claims[row[0]] = found = claim_of_row(row)
             keys.update(found.keys)
-    if connection.locks_rows:
-        _lock_leases(connection, state, keys, {wildcard(key) for key in wanted} - keys)
-    else:
-        state.claims.leases.update({lease.key: lease for lease in leases(connection, sorted(keys))})
+    if shared is not None:
+        _lock_leases(connection, state, keys, shared - keys)
+    elif keys:
+        state.claims.leases.update(leases_by_key(connection, sorted(keys)))
 
 
 def _read_claims(connection: Connection, names: list[str]) -> Iterator[tuple[Any, ...]]:
@@ -158,19 +172,19 @@ def save(connection: Connection, state: State, changes: PendingWrites) -> None:
     if state.dropped:
         connection.run_many(sql.DROP_PAYLOAD, [(record,) for record in sorted(set(state.dropped))])
     _save_claims(connection, state.claims)
-    _save_tickets(connection, state)
+    if state.tickets.changed or state.halts.changed:
+        _save_tickets(connection, state)
 
 
 def _save_claims(connection: Connection, claims: ClaimTable) -> None:
     if claims.changed:
         connection.run_many(sql.WRITE_CLAIM, [_claim_row(claims.claims[name]) for name in sorted(claims.changed)])
-    moved = [claims.claims[name] for name in sorted(claims.moved - claims.changed)]
-    if moved:
-        columns = [(claim.state.value, claim.expires_us, claim.intent, claim.record, claim.name) for claim in moved]
-        connection.run_many(sql.MOVE_CLAIM, columns)
+    if claims.moved:
+        moved = sorted(claims.moved - claims.changed)
+        connection.run_many(sql.MOVE_CLAIM, [_moved_columns(claims.claims[name]) for name in moved])
     if claims.changed_keys:
-        leases = [claims.leases[key] for key in sorted(claims.changed_keys)]
-        connection.run_many(sql.WRITE_LEASE, [_lease_row(lease) for lease in leases])
+        keys = sorted(claims.changed_keys)
+        connection.run_many(sql.WRITE_LEASE, [_lease_row(claims.leases[key]) for key in keys])
 
 
 def _save_tickets(connection: Connection, state: State) -> None:
@@ -189,14 +203,20 @@ def _save_tickets(connection: Connection, state: State) -> None:
 
 def leases(connection: Connection, keys: Iterable[str]) -> tuple[Lease, ...]:
     """Keys that were ever held, with what stands for their whole resource; for that, every key in it."""
+    return tuple(leases_by_key(connection, keys).values())
+
+
+def leases_by_key(connection: Connection, keys: Iterable[str]) -> dict[str, Lease]:
+    """The same, by key."""
     found: dict[str, Lease] = {}
     for key in keys:
         if is_wildcard(key):
             rows = connection.rows(sql.READ_LEASES, (key[:-1], key[:-1]))
         else:
             rows = connection.rows(sql.READ_LEASE, (key, wildcard(key)))
-        found.update({row[0]: Lease(*row) for row in rows})
-    return tuple(found.values())
+        for row in rows:
+            found[row[0]] = Lease(*row)
+    return found
 
 
 class _ClaimRow(msgspec.Struct, array_like=True, gc=False):
@@ -235,17 +255,30 @@ def ticket(row: Sequence[Any]) -> Ticket:
     return msgspec.json.decode(row[0], type=Ticket)
 
 
+def tickets(connection: Connection, state: str | None, request: str | None) -> tuple[Ticket, ...]:
+    """Tickets, oldest first. A request is looked for in the text of the rows: a ledger may hold many thousands."""
+    text = None if request is None else f"%{request}%"
+    found = map(ticket, connection.rows(sql.TICKETS, (state, state, text, text)))
+    return tuple(item for item in found if request is None or item.request == request)
+
+
 def _claim_row(claim: Claimed) -> tuple[Any, ...]:
     return (
-        claim.request, claim.state.value, claim.generation, claim.holder, claim.call, claim.tool,
+        claim.request, claim.state._value_, claim.generation, claim.holder, claim.call, claim.tool,
         _encode(claim.keys).decode(), _encode(claim.tokens).decode(), claim.expires_us, claim.intent, claim.record,
         claim.turn, claim.run, claim.at_us, claim.name,
     )  # fmt: skip
 
 
+def _moved_columns(claim: Claimed) -> tuple[Any, ...]:
+    return claim.state._value_, claim.expires_us, claim.intent, claim.record, claim.name
+
+
 def _lease_row(lease: Lease) -> tuple[Any, ...]:
-    changed = (lease.changed_us, lease.changed_run, lease.others_us, lease.others_run)
-    return (lease.holder, lease.token, lease.changed, lease.expires_us, *changed, lease.key)
+    return (
+        lease.holder, lease.token, lease.changed, lease.expires_us, lease.changed_us, lease.changed_run,
+        lease.others_us, lease.others_run, lease.key,
+    )  # fmt: skip
 
 
 _encode = msgspec.json.Encoder().encode

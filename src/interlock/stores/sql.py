@@ -32,6 +32,7 @@ from interlock.stores.witness import Witness
 from interlock.transitions import (
     Append,
     Batch,
+    Committed,
     Receipt,
     Refused,
     RenewClaim,
@@ -85,11 +86,13 @@ class SqlStore:
         self._open = OpenClaims(dialect)
         self._read: Connection | None = None
         self._reading = threading.Lock()
+        self._writing = threading.Lock()
+        """Held by whoever uses the writer's connection."""
         self._closed = False
         self._reads = ThreadPoolExecutor(1, thread_name_prefix="interlock-reader")
         # Longer than the database itself waits for others, so that its own word about it comes first.
         self._patience_s = dialect.busy_s + _MARGIN_S
-        self._writer = GroupWriter(self._land, self._patience_s, faults)
+        self._writer = GroupWriter(self._land_alone, self._patience_s, faults)
         self._renewals = Renewals(dialect)
 
     @property
@@ -184,9 +187,9 @@ class SqlStore:
         found = await self._on_reader(lambda c: list(map(rows.ticket, c.rows(sql.READ_TICKET, (ticket,)))), few=True)
         return found[0] if found else None
 
-    async def tickets(self, state: TicketState | None = None) -> tuple[Ticket, ...]:
+    async def tickets(self, state: TicketState | None = None, *, request: str | None = None) -> tuple[Ticket, ...]:
         wanted = None if state is None else state.value
-        return await self._on_reader(lambda c: tuple(map(rows.ticket, c.rows(sql.TICKETS, (wanted, wanted)))))
+        return await self._on_reader(partial(rows.tickets, state=wanted, request=request))
 
     async def halts(self) -> tuple[Halted, ...]:
         return tuple(Halted(*row) for row in await self._on_reader(lambda c: c.rows(sql.HALTS), few=True))
@@ -200,8 +203,10 @@ class SqlStore:
         if not self._writer.close():
             # It hangs in the database: the line is cut, and what was in doubt stays in doubt.
             self._dialect.cut(self._write)
-        elif self._lingers:
-            self._dialect.wipe(self._write, patient=True)
+        else:
+            self._writing.acquire(timeout=self._dialect.busy_s)  # kept: nobody looks there any more
+            if self._lingers:
+                self._dialect.wipe(self._write, patient=True)
         if self._read is not None and not self._reading.acquire(timeout=self._dialect.busy_s):
             self._dialect.cut(self._read)
         self._renewals.close()
@@ -216,8 +221,7 @@ class SqlStore:
         """Ask on the reader's connection: in its thread, or at once where a few rows are so quick."""
         self._at("store.read")
         if few and self._dialect.reads_at_once and not self._closed:
-            with self._reading:
-                return self._ask(ask)
+            return self._ask_at_once(ask)
         try:
             async with asyncio.timeout(self._patience_s):
                 return await asyncio.get_running_loop().run_in_executor(self._reads, self._ask_locked, ask)
@@ -226,25 +230,50 @@ class SqlStore:
         except RuntimeError:
             raise StoreError("the store is closed") from None
 
+    def _ask_at_once(self, ask: Callable[[Connection], T]) -> T:
+        """On the writer's connection while that rests: it knows the pages that it has just written, and another one has
+        to read them again after every commit."""
+        if not self._writing.acquire(blocking=False):
+            return self._ask_locked(ask)
+        try:
+            return self._ask_on(self._write, ask)
+        finally:
+            self._writing.release()
+
     def _ask_locked(self, ask: Callable[[Connection], T]) -> T:
         with self._reading:
             return self._ask(ask)
 
     def _ask(self, ask: Callable[[Connection], T]) -> T:
-        for last in (False, True):
-            try:
-                if self._read is None:
-                    self._read = self._dialect.connect()
-                return ask(self._read)
-            except self._dialect.errors as error:
-                if last or not _is_broken(self._read):
-                    raise self._dialect.explain(error) from None
-                self._read = None
-            except UnicodeEncodeError:
-                raise  # what was asked for, not what was found
-            except UNREADABLE as error:
-                raise explain_damage(error) from None
-        raise AssertionError("unreachable")
+        if self._read is None:
+            self._read = self._connect_reader()
+        try:
+            return self._ask_on(self._read, ask)
+        except StoreError:
+            if not _is_broken(self._read):
+                raise
+        self._read = self._connect_reader()
+        return self._ask_on(self._read, ask)
+
+    def _connect_reader(self) -> Connection:
+        try:
+            return self._dialect.connect()
+        except self._dialect.errors as error:
+            raise self._dialect.explain(error) from None
+
+    def _ask_on(self, connection: Connection, ask: Callable[[Connection], T]) -> T:
+        try:
+            return ask(connection)
+        except self._dialect.errors as error:
+            raise self._dialect.explain(error) from None
+        except UnicodeEncodeError:
+            raise  # what was asked for, not what was found
+        except UNREADABLE as error:
+            raise explain_damage(error) from None
+
+    def _land_alone(self, batches: Sequence[Batch]) -> list[Answer]:
+        with self._writing:
+            return self._land(batches)
 
     def _land(self, batches: Sequence[Batch]) -> list[Answer]:
         """One transaction for all; if it fails before its commit, one for each, so that only the guilty one fails."""
@@ -327,7 +356,7 @@ class SqlStore:
                 continue
             if state.touched:
                 wanting, granted[len(landed)] = state.drain()
-                if any(wanting) and added:
+                if added and any(wanting):
                     numbered.append((wanting, len(appends)))
             appends += added
             landed.append(len(added))
@@ -353,12 +382,15 @@ def _receipts(
     landed: list[Refused | int], ids: Iterator[int], granted: dict[int, tuple[LeaseGrant, ...]]
 ) -> list[Receipt]:
     """What each batch of a group hears: the ids of its records and the keys it was granted, or its refusal."""
-    return [
-        item
-        if isinstance(item, Refused)
-        else receipt((next(ids),) if item == 1 else tuple(islice(ids, item)), granted.get(place, ()))
-        for place, item in enumerate(landed)
-    ]
+    receipts: list[Receipt] = []
+    for place, item in enumerate(landed):
+        if isinstance(item, Refused):
+            receipts.append(item)
+        elif item == 1 and not granted.get(place):  # most batches: one record and nothing else
+            receipts.append(Committed((next(ids),)))
+        else:
+            receipts.append(receipt(tuple(islice(ids, item)), granted.get(place, ())))
+    return receipts
 
 
 def _is_broken(connection: Connection | None) -> bool:

@@ -6,6 +6,7 @@ or not at all, and writes the state back. The memory store simply keeps its one 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -151,12 +152,20 @@ class Chain:
 
     def extend(self, record: Record, number: int) -> Row:
         """Put a record at the end of the lane: the row as it is stored, its fields in the order of `Stored`."""
-        fields = _fields(record)
-        columns, body = fields[:-1], _encode(fields[-1])
-        # The columns are hashed with the body: editing what is searched by is found like editing what is read.
-        _text, self.hash = link_text(self.hash, (number, self.lane, *columns), body)
-        self.id, self.count = number, self.count + 1
-        return (number, self.lane, self.hash, *columns, body.decode())
+        return self.extend_by((record,), (number,))[0]
+
+    def extend_by(self, records: Iterable[Record], numbers: Iterable[int]) -> list[Row]:
+        """The same for several records in their order."""
+        rows: list[Row] = []
+        lane, last = self.lane, self.hash
+        for record, number in zip(records, numbers, strict=True):
+            fields = _fields(record)
+            columns, body = fields[:-1], _encode(fields[-1])
+            # The columns are hashed with the body: editing what is searched by is found like editing what is read.
+            _text, last = link_text(last, (number, lane, *columns), body)
+            rows.append((number, lane, last, *columns, body.decode()))
+        self.hash, self.id, self.count = last, rows[-1][0], self.count + len(rows)
+        return rows
 
     def extend_text(self, record: Record, number: int) -> bytes:
         """The same as the text that is hashed, which says all that the row does and takes less room."""
@@ -297,7 +306,8 @@ class State:
         """Tell claims and tickets the id of the batch's first record, now that it has one."""
         claims, tickets = wanting
         self.claims.number(claims, record)
-        self.tickets.number(tickets, record)
+        if tickets:
+            self.tickets.number(tickets, record)
 
     def forget_changes(self) -> None:
         """For a store that has nothing to write back."""
@@ -359,7 +369,9 @@ def receipt(ids: tuple[int, ...], granted: tuple[LeaseGrant, ...]) -> Committed:
     """What the caller of a batch that landed hears."""
     if not granted:
         return Committed(ids)
-    return Committed(ids, tuple(grant.token for grant in granted), tuple(grant.changed for grant in granted))
+    if len(granted) == 1:
+        return Committed(ids, (granted[0].token,), (granted[0].changed,))
+    return Committed(ids, tuple([grant.token for grant in granted]), tuple([grant.changed for grant in granted]))
 
 
 def _refill(held: tuple[float, int] | None, ask: TakeToken, now_us: int) -> float:

@@ -168,7 +168,10 @@ WRITE_LEASE = (
 READ_TICKET = "SELECT body FROM tickets WHERE id = ?"
 LOCK_TICKET = READ_TICKET + " {for_update}"
 SAME_TICKETS = "SELECT body FROM tickets WHERE binding = ? AND state = 'open' {for_update}"
-TICKETS = "SELECT body FROM tickets WHERE CAST(? AS TEXT) IS NULL OR state = ? ORDER BY created_us, id"
+TICKETS = (
+    "SELECT body FROM tickets WHERE (CAST(? AS TEXT) IS NULL OR state = ?)"
+    " AND (CAST(? AS TEXT) IS NULL OR body LIKE ?) ORDER BY created_us, id"
+)
 WRITE_TICKET = (
     "INSERT INTO tickets (id, state, binding, created_us, body) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (id) DO UPDATE SET state = excluded.state, body = excluded.body"

@@ -18,7 +18,7 @@ class Payloads:
 
     def lock(self, connection: Connection, record: int, payload: bytes) -> bytes:
         """A payload as it is stored with its record, in the transaction that appends this."""
-        if self._keys.is_on and not (self._agreed or self.agreeing):
+        if not (self._agreed or self.agreeing) and self._keys.is_on:
             self._agree(connection)
         return self._keys.lock(record, payload)
 

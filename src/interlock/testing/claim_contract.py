@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interlock.ports import Store
 from interlock.reasons import RefusalKind
-from interlock.state import LOCK, ChangeFilter, Claimed, ClaimState, TicketState
+from interlock.state import LOCK, ChangeFilter, Claimed, ClaimState, Ticket, TicketKind, TicketState
 from interlock.testing.contract_checks import on_one_store
 from interlock.testing.store_moves import T0, batch, entry, record_ids
 from interlock.transitions import (
@@ -15,6 +15,7 @@ from interlock.transitions import (
     Lift,
     MarkUndone,
     OpenClaim,
+    OpenTicket,
     Refused,
     RenewClaim,
     ResolveClaim,
@@ -51,6 +52,20 @@ class ClaimContract:
         assert await store.commit(batch(entry(4), everything)) == Committed((3,), tokens=(T0 + 1,), changed=(T0,))
 
     @on_one_store
+    async def test_tickets_are_found_by_their_state_and_by_what_they_ask(self, store: Store) -> None:
+        for number, request in enumerate(("aa11", "bb22", "aa11", "aa1_", "")):
+            asks = _ticket(f"t{number}", request)
+            assert isinstance(await store.commit(batch(entry(number), OpenTicket(asks))), Committed)
+        await store.commit(batch(entry(9), DecideTicket("t2", TicketState.DENIED, "boss", "no")))
+
+        async def ids_of(state: TicketState | None, request: str | None) -> list[str]:
+            return [ticket.id for ticket in await store.tickets(state, request=request)]
+
+        assert await ids_of(None, "aa11") == ["t0", "t2"], "a sign of a pattern stands for itself"
+        assert (await ids_of(TicketState.DENIED, "aa11"), await ids_of(TicketState.DENIED, "bb22")) == (["t2"], [])
+        assert (await ids_of(None, "aa1_"), await ids_of(None, ""), await ids_of(None, "cc33")) == (["t3"], ["t4"], [])
+
+    @on_one_store
     async def test_what_stands_is_made_again_only_on_the_landings_that_its_caller_saw(self, store: Store) -> None:
         for name, at in (("n", T0), ("m", T0 + 10)):  # another change comes after it
             await store.commit(batch(OpenClaim(name, "request", 1, "h", "c", "t", ("r/a",), 100), at=at))
@@ -84,3 +99,22 @@ class ClaimContract:
         stands = Claimed("i2", "n", ClaimState.FAILED, 2, holder="", call="c2", tool=LOCK, tokens=(1,), intent=7)
         assert await store.claim("i2") == stands
         assert await store.claim("i1") == made
+
+
+def _ticket(identity: str, request: str) -> Ticket:
+    return Ticket(
+        id=identity,
+        kind=TicketKind.CHANGE,
+        state=TicketState.OPEN,
+        binding=identity,
+        tool="t",
+        actor="a",
+        asked_by="p",
+        call="c",
+        turn=None,
+        why="",
+        created_us=T0,
+        expires_us=T0 + 1_000_000,
+        escalate_us=0,
+        request=request,
+    )

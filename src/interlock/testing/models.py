@@ -36,9 +36,12 @@ class Scripted:
         self.script = script
         self.calls = 0
         self._behave = behave
+        self._found_before = 0
 
     async def reply(self, request: Request) -> Reply:
         """The next line of the script."""
+        if self.calls == 0:  # what a conversation has brought before this turn
+            self._found_before = _results_in(request)
         self.calls += 1
         if self.name == "hangs":
             await asyncio.sleep(_FOREVER_S)
@@ -52,8 +55,12 @@ class Scripted:
         return Reply(proposals=(Proposal(self.script.tool, {**self.script.arguments, **changes}),))
 
     def has_results(self, request: Request) -> bool:
-        """Whether the right tool has already answered."""
-        return any(message.role == "tool" and '"status":"ok"' in message.text for message in request.messages)
+        """Whether the right tool has already answered in this turn."""
+        return _results_in(request) > self._found_before
+
+
+def _results_in(request: Request) -> int:
+    return sum(message.role == "tool" and '"status":"ok"' in message.text for message in request.messages)
 
 
 def _obedient(model: Scripted, request: Request) -> Reply:
@@ -161,6 +168,11 @@ BEHAVIOURS: dict[str, Callable[[Scripted, Request], Reply]] = {
     "swaps figures": _with_results(_swap_figures),
     "other scripts": _with_results(lambda answer: f"{answer} There are १२३ more, ٩٩ in all."),
     "figures in words": _with_results(lambda answer: f"{answer} Es sind noch siebenundneunzig, et quatre-vingts."),
+    "another language": _with_results(lambda answer: f"{answer} Der Weg ist gesperrt und sehr gefährlich."),
+    "roman numerals": _with_results(lambda answer: f"{answer} There are XLII more of them."),
+    "unseen characters": _with_results(lambda answer: f"{answer} There are 1\u200b7 more of them."),
+    "negates": _with_results(lambda answer: answer.replace(" is ", " is not ", 1)),
+    "cites nothing": _with_results(lambda answer: f"{answer} There are {{f9999}} more of them."),
     "markup in figures": _with_results(lambda answer: f"{answer} There are 1<b>2</b>3 more, and 9**7**5 in all."),
     "floods": _floods,
     "malformed": _reply_malformed,

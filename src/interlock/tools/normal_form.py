@@ -23,6 +23,8 @@ SPELLED = ("decimal", "datetime", "time")
 _LONGEST_WHOLE = 18
 """So many digits of a whole decimal number are written as a number; more would not fit."""
 
+_ONE_SPELLING = frozenset({str, int, bool, type(None)})
+"""What is written in one way only, so that it need not be looked at."""
 _A_DAY = date(2000, 1, 2)
 """Any, to reckon with."""
 
@@ -44,7 +46,7 @@ def same_numbers(value: Json) -> Json:
     if type(value) is float:
         return int(value) if value.is_integer() else value
     if isinstance(value, dict):
-        return {key: same_numbers(item) for key, item in value.items()}
+        return {key: item if type(item) in _ONE_SPELLING else same_numbers(item) for key, item in value.items()}
     return [same_numbers(item) for item in value] if isinstance(value, list | tuple) else value
 
 

@@ -29,6 +29,10 @@ _OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}
 _NO_FAILURE = frozenset({"error", "success", "isError", "is_error"}).isdisjoint
 _OK = Status.OK  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 _PLAIN = frozenset({int, float, bool, type(None)})
+_EXACT = (int, str, bool)
+"""Types of which a value is what it is written as (but for a text that is none): no need to let Pydantic look."""
+_WHOLE = 2**63
+"""Numbers below it are written as they are."""
 _ROOM = 4
 """A type may leave out some of what it is given: only what holds so many times the limit is refused unread."""
 _decode = msgspec.json.Decoder().decode
@@ -83,6 +87,7 @@ class Output:
         if get_origin(annotation) in (dict, list) and set(get_args(annotation)) <= {str, Any}:
             self._open = get_origin(annotation) if Any in get_args(annotation) else None
         self._as_given = str if annotation is str else self._open
+        self.exact = annotation if isinstance(annotation, type) and annotation in _EXACT else None
 
     def schemas(self) -> tuple[dict[str, Json], ...]:
         """The schema by the names that others see, and by those under which a value is written down."""
@@ -116,6 +121,8 @@ class Output:
         if written is not None:
             return written
         try:
+            if type(value) is self.exact and (type(value) is not str or value.isascii()):
+                return value, canonical(value, max_bytes=WHATEVER)
             if self._open is not None:  # any other type says itself what it is made of
                 _refuse_endless(value)
             checked = self._validate(value)
@@ -184,6 +191,10 @@ def read_short(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) ->
 
 def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -> Reading:
     """Read what a tool returned; never raises for what a tool may get wrong."""
+    if type(raw) is int and output.exact is int and -_WHOLE < raw < _WHOLE:  # it says nothing but itself
+        text = _encode(raw)
+        if len(text) <= max_bytes:
+            return Reading(_OK, raw, text, True, True)
     try:
         return _read_result(raw, output, nothing_is_ok, max_bytes)
     except Exception as error:  # noqa: BLE001 - an object of somebody else's, some of which cannot be asked if they are empty

@@ -36,16 +36,23 @@ _OVER = (
 class Wire:
     """What the attempts of one call, and the calls that its tool makes, may have changed on the other side."""
 
-    __slots__ = ("_doubts", "_noted", "_parent", "_sealed", "answered", "thread", "written")
+    __slots__ = ("_answered", "_doubts", "_noted", "_parent", "_sealed", "thread", "written")
 
     def __init__(self, parent: Wire | None = None) -> None:
         self._parent = parent
         self._doubts: set[object] = set()
         self._noted = self._sealed = False
-        self.answered: Counter[tuple[int, str]] = Counter()
+        self._answered: Counter[tuple[int, str]] | None = None
         self.thread = threading.get_ident()
         self.written: dict[str, Versioned | None] = {}
         """What the call has left of each RESOURCE/KEY, as its `Context` tells it."""
+
+    @property
+    def answered(self) -> Counter[tuple[int, str]]:
+        """How often each attempt was told that this very thing is done."""
+        if self._answered is None:  # made where it is asked for: most wires carry no answer
+            self._answered = Counter()
+        return self._answered
 
     @property
     def may_have_landed(self) -> bool:
@@ -85,7 +92,7 @@ class Wire:
     def follow(self) -> Wire:
         """The wire of the next attempt: what this one has left running is not taken for what that one sends."""
         after = Wire(self._parent)
-        after._doubts, after._noted, after.answered = set(self._doubts), self._noted, self.answered
+        after._doubts, after._noted, after._answered = set(self._doubts), self._noted, self.answered
         after.written = self.written
         after.begin()
         self._retire()

@@ -14,6 +14,7 @@ from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.comparisons import find_compared
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.day_times import DayTimes
+from interlock.answers.grounding.denied_figures import hold_denied
 from interlock.answers.grounding.derivations import Derivations
 from interlock.answers.grounding.evidence import Evidence, Fact
 from interlock.answers.grounding.expressions import derive
@@ -64,6 +65,13 @@ _PAST_AFTER = re.compile(
 )
 
 
+_BOUND_BEFORE = re.compile(
+    r"\b(?:over|under|above|below|than|at (?:least|most)|up to|within|between|until|till|by|before|after|since|exceeds?|"
+    r"reach(?:es)?|beyond|past|those|these|your|(?:between|from) \S{1,10} (?:and|to))\s+(?:the\s+)?\W?$",
+    re.I,
+)
+"""A bound that the question has set: "over $500", "before 12 June"."""
+_MADE = "$.made."
 _ACCORDING_TO = re.compile(r"\W{0,3}according to [^:\n]{1,60}:", re.I)
 _SOME_OF = re.compile(r"\b(?:the|other|first|last|those|these|all|both|remaining|next|latest|of|between)\s+$", re.I)
 
@@ -122,7 +130,8 @@ class Tracer:
         if any(item.how == "unsupported" for item in found):
             self._derive(found)
         more = [*self._mismatches(), *self._hearsay(), *self._foreign(found), *self._unknown()]
-        return sorted([*found, *more], key=lambda support: support.start)
+        known = hold_denied(self._text, found, self._words.words)
+        return sorted([*known, *more], key=lambda support: support.start)
 
     def _trace_in_order(self, found: list[Support]) -> None:
         """Sentences in which a figure seems to be of another thing: all of them may stand behind, or before, theirs."""
@@ -301,11 +310,14 @@ class Tracer:
         if written is not None:
             return [written]
         fits = [fact for fact in self._dated if _weekday(*fact.date) == claim.weekday]
-        return [fact for fact in fits if not said or any(is_within(one, fact.date) for one in said)]
+        spoken = [fact for fact in fits if not said or any(is_within(one, fact.date) for one in said)]
+        return spoken or [fact for fact in self._facts if fact.echo and claim.text.lower() in fact.text.lower()][:1]
 
     def _day_in_text(self, day: str) -> Fact | None:
         if day not in self._days_in_texts:
-            self._days_in_texts[day] = next((fact for fact in self._facts if day in fact.text.lower()), None)
+            self._days_in_texts[day] = next(
+                (fact for fact in self._facts if not fact.echo and day in fact.text.lower()), None
+            )
         return self._days_in_texts[day]
 
     def _may_be_used(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
@@ -316,11 +328,22 @@ class Tracer:
                 return False  # words of a model
             spoken = bool(fact.words & bound.spoken)
             # A day of those that were looked for: up to the 12th.
-            is_value = claim.number is not None and not any(fact.date)
-            return spoken if is_value else self._cues.has("scope", claim) or spoken
+            if claim.number is not None and not any(fact.date):
+                return spoken and (self._is_users(claim) or self._cues.has("tried", claim))
+            return self._cues.has("scope", claim) or spoken
+        if fact.echo:
+            return self._is_users(claim)
+        if fact.prose and fact.place.path.startswith(_MADE):
+            return False  # the words of a note that a model wrote are no finding of its own
         if fact.stale != self._is_past(claim) and (fact.stale or fact.own & self._old):
             return False
-        return fact.trusted or fact.echo or self._cues.has("attribution", claim) or self._is_theirs(claim)
+        return fact.trusted or self._cues.has("attribution", claim) or self._is_theirs(claim)
+
+    def _is_users(self, claim: Claim) -> bool:
+        """Whether a figure of the user is repeated as theirs: said to be so, as a bound, or as what was not found."""
+        if self._cues.has("user", claim) or self._cues.has("none", claim):
+            return True
+        return _BOUND_BEFORE.search(self._text[max(0, claim.start - 24) : claim.start]) is not None
 
     def _is_theirs(self, claim: Claim) -> bool:
         """Whether the whole line is said to be somebody else's: "According to read_mail: …"."""

@@ -71,7 +71,7 @@ async def begin(ctx: EngineContext, prepared: Prepared) -> Begun | Ended:
 async def _claim(ctx: EngineContext, prepared: Prepared, work: Work, holder: str) -> Begun | Ended:
     """Try the begin commit until it lands, is refused for good, or time is up."""
     assert prepared.admitted.claim is not None
-    waiting, landings = Waiting(ctx.clock), prepared.admitted.claim.landings
+    waiting, landings = None, prepared.admitted.claim.landings
     while True:
         # Before the commit, not after it: a process that is stopped in between must not take its lease for fresh.
         since_s = ctx.heart.now_s()
@@ -92,6 +92,7 @@ async def _claim(ctx: EngineContext, prepared: Prepared, work: Work, holder: str
         )
         if step is not None:
             return step if isinstance(step, Ended) else work.end(step)
+        waiting = waiting or Waiting(ctx.clock)
         waiting.note("another change of the same key", ctx.lease_us / 1e6)  # not which key: it may be redacted
 
 
@@ -199,7 +200,7 @@ async def _commit_claim(
     about_to = await intent(ctx, prepared, now_us, opened)
     first = (
         RequireNotHalted(halt_scopes(call.tool, call.actor, call.run)),
-        *[RequireClaim(hold.name, hold.holder) for hold in call.locks],
+        *([RequireClaim(hold.name, hold.holder) for hold in call.locks] if call.locks else ()),
         claim,
         about_to,
         *_taking_back(prepared).begin(),
@@ -212,6 +213,8 @@ async def _commit_claim(
     ctx.at("write.begin")
     receipt = await ctx.store.commit(batch)
     ctx.at("write.begun")
+    if isinstance(receipt, Committed):
+        ctx.turns.note_change(call, receipt.ids[0])
     return receipt
 
 

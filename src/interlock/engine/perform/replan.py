@@ -32,7 +32,7 @@ async def replan(ctx: EngineContext, begun: Begun) -> Begun | Stopped:
     admitted, plan = begun.prepared.admitted, begun.prepared.plan
     call = admitted.facts.call
     try:
-        gone = await lost_lock(ctx, call.locks)
+        gone = await lost_lock(ctx, call.locks) if call.locks else None
         if gone is not None:
             message = f"{gone.key!r}, under which it was to be made, is not held any more"
             return Stopped(refuse(Status.FAILED, Reason.LEASE_LOST, message))
@@ -63,7 +63,7 @@ async def _plan_now(ctx: EngineContext, begun: Begun) -> Plan:
     assert binding.planner is not None
     assert claim is not None
     snapshots = await read_snapshots(binding.tool, plan.keys, ctx.snapshot_reader, begun.changed)
-    if binding.tool.resource is None or tuple(snapshot.version for snapshot in snapshots) == plan.versions:
+    if binding.tool.resource is None or tuple([snapshot.version for snapshot in snapshots]) == plan.versions:
         return plan
     return await binding.planner.on(snapshots, plan.keys, admitted.facts.arguments, binding.rules.version, claim)
 

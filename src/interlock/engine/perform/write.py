@@ -178,9 +178,8 @@ def _deviations(plan: Plan, after: tuple[Snapshot, ...]) -> tuple[str, ...]:
     """The keys that are not what the plan said they would be, where it could say, and where they could be read."""
     if plan.after is None or len(after) != len(plan.keys):
         return ()
-    return tuple(
-        key for key, planned, found in zip(plan.keys, plan.after, after, strict=True) if found.state != planned
-    )
+    pairs = zip(plan.keys, plan.after, after, strict=True)
+    return tuple([key for key, planned, found in pairs if found.state != planned])
 
 
 def _interrupted_effect(begun: Begun, error: BaseException, beat: Beat) -> _Effect:
@@ -202,8 +201,9 @@ def _settle(effect: _Effect) -> Ended:
         reading = _say_deviation(reading, effect)
     if effect.overtaken and effect.landed:
         reading = _say_overtaken(reading, effect)
-    ended = msgspec.structs.replace(
-        work.end(reading),
+    ended = work.end(reading)
+    return msgspec.structs.replace(
+        ended,
         plan=begun.prepared.plan,
         verdict=begun.prepared.verdict,
         intent=begun.intent,
@@ -213,10 +213,9 @@ def _settle(effect: _Effect) -> Ended:
         deviates=effect.deviates,
         seen=effect.seen,
         beyond=effect.landed is None and _reaches_beyond(work),
+        settle=ended.settle if runs_on else ended.settle + _closing(effect),
+        interrupt=effect.interrupt,
     )
-    if not runs_on:
-        ended = _close_claim(ended, begun, effect.landed)
-    return ended if effect.interrupt is None else msgspec.structs.replace(ended, interrupt=effect.interrupt)
 
 
 def _reaches_beyond(work: Work) -> bool:
@@ -335,18 +334,16 @@ def _show_result(reading: Reading, effect: _Effect) -> str:
     return reading.said or ("made" if effect.begun.work.tool.redact else one_line(reading.value))
 
 
-def _close_claim(ended: Ended, begun: Begun, landed: bool | None) -> Ended:
-    """The same, with the claim closed by what is known, and the claims of what was taken back with it."""
+def _closing(effect: _Effect) -> tuple[Transition, ...]:
+    """What closes the claim by what is known, and the claims of what was taken back with it."""
+    begun, landed = effect.begun, effect.landed
+    untouched: tuple[str, ...] = ()
     plan, state = begun.prepared.plan, _STATES[landed]
-    untouched = tuple(
-        key
-        for key, was, snapshot in zip(plan.keys, plan.before or (), ended.after, strict=False)
-        if landed and snapshot.state == was
-    )
+    if landed:
+        pairs = zip(plan.keys, plan.before or (), effect.after, strict=False)
+        untouched = tuple([key for key, was, snapshot in pairs if snapshot.state == was])
     undoes, claim = begun.prepared.admitted.facts.call.undoes, begun.prepared.admitted.claim
     if landed and undoes is not None:
         untouched = plan.keys  # what takes a change back is no reason for its keys to rest
     closing: tuple[Transition, ...] = (CloseClaim(plan.claim, begun.holder, state, untouched),)
-    if claim is not None:
-        closing += claim.taking_back.close(landed=landed)
-    return msgspec.structs.replace(ended, settle=ended.settle + closing)
+    return closing if claim is None else closing + claim.taking_back.close(landed=landed)
