@@ -45,7 +45,7 @@ def facts_of(agent: Agent, history: History, given: Sequence[Source], ctx: Engin
     """The values that an answer may cite. What was given stands first, as it does not grow with the turn."""
     words, calls = agent.vocabulary or default_vocabulary(), (*history.calls, *history.below)
     sources = mark_stale((*given, *history.sources), calls, words.words)
-    return number_facts(sources, words, ctx.limits.max_evidence_chars, meanings_of(ctx))
+    return number_facts(sources, words, ctx.limits.max_evidence_chars, meanings_of(ctx), history.kept)
 
 
 async def print_draft(
@@ -77,7 +77,7 @@ async def check_draft(
             return CheckedDraft(statements=statements)
         words, calls = agent.vocabulary or default_vocabulary(), (*history.calls, *history.below)
         known = [*mark_stale(sources, calls, words.words), *asked_for(calls), Source("question", question, echo=True)]
-        grounded = ground_safely(draft, known, words, ctx.limits, meanings_of(ctx))
+        grounded = ground_safely(draft, known, words, ctx.limits, meanings_of(ctx), history.kept)
         # A draft that was not read as a whole is sent back for that alone.
         irrelevant = not grounded.unchecked and is_irrelevant(draft, question, grounded, history)
         return CheckedDraft(grounded, irrelevant, statements)

@@ -81,7 +81,7 @@ class Tracer:
         self._mentions = sorted(named, key=lambda mention: mention.start)
         self._starts = [mention.start for mention in self._mentions]
         spoken = {(kind, name) for mention in self._mentions for kind, same in mention.names.items() for name in same}
-        self._index = FactIndex(said, evidence.facts, words.field_magnitudes.values(), words.measures, spoken)
+        self._index = FactIndex(evidence.facts, words.field_magnitudes.values(), words.measures, spoken)
         self._binder = Binder(self._sentences, said, self._mentions, words.words)
         self._cues = Cues(words.derivations, self._sentences, words.words)
         counts = [fact.number for fact in evidence.facts if fact.counted and fact.number is not None]
