@@ -1,4 +1,4 @@
-"""What all facts of a turn hold, by number, date, time and word: worked out once, and asked by each claim of a draft."""
+"""What all facts of a turn hold, by number, date, time and word: worked out once, and asked by each claim."""
 
 from __future__ import annotations
 

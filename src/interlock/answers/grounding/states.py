@@ -7,10 +7,10 @@ both kinds of name and none that has these two.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
@@ -38,23 +38,7 @@ class States:
 
     def __init__(self, facts: Sequence[Fact], table: StateTable, words: WordTable) -> None:
         self._table, self._words = table, words
-        rows: dict[int, Row] = {}
-        self._truths: list[Fact] = []
-        for fact in facts:
-            if fact.echo or fact.asked or fact.stale:
-                continue
-            rows.setdefault(id(fact.place.row), fact.place.row)
-            if fact.truth is not None and fact.trusted:
-                self._truths.append(fact)
-        self._by_name: dict[tuple[str, str], list[Row]] = defaultdict(list)
-        for row in rows.values():
-            for kind, names in row.names.items():
-                for name in names:
-                    self._by_name[(kind, name)].append(row)
-        self._alike = Counter(fact.place.name for fact in self._truths)
-        self._truths = self._truths[:_MOST_TRUTHS]
-        self._moved = any(fact.stale for fact in facts)
-        """Something was changed: what state a thing is in now, its row need not say."""
+        self._truths, self._by_name, self._moved = once(facts, _rows_and_truths)
 
     def find(self, sentences: Sentences, mentions: Sequence[Mention]) -> Iterator[Mismatch]:
         """What does not belong together."""
@@ -133,6 +117,25 @@ class States:
                     start, start + len(text), text.strip()[:80], f"{fact.place.name} is {fact.truth}".lower()
                 )
                 return
+
+
+def _rows_and_truths(facts: Sequence[Fact]) -> tuple[list[Fact], dict[tuple[str, str], list[Row]], bool]:
+    """The first truths, the rows by what they go by, and whether something was changed: what state a thing is in now,
+    its row need not say."""
+    rows: dict[int, Row] = {}
+    truths: list[Fact] = []
+    for fact in facts:
+        if fact.echo or fact.asked or fact.stale:
+            continue
+        rows.setdefault(id(fact.place.row), fact.place.row)
+        if fact.truth is not None and fact.trusted:
+            truths.append(fact)
+    by_name: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows.values():
+        for kind, names in row.names.items():
+            for name in names:
+                by_name[(kind, name)].append(row)
+    return truths[:_MOST_TRUTHS], by_name, any(fact.stale for fact in facts)
 
 
 def _is_named(mentions: Sequence[Mention]) -> bool:

@@ -13,11 +13,12 @@ from interlock.answers.grounding.binding import Binder, Bound, Order
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.derivations import Derivations
-from interlock.answers.grounding.evidence import Evidence, Fact
+from interlock.answers.grounding.evidence import Evidence, Fact, once
 from interlock.answers.grounding.expressions import derive
 from interlock.answers.grounding.field_fit import FieldFit
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.index import FactIndex
+from interlock.answers.grounding.known_rows import first_dated, largest_count, old_words
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
 from interlock.answers.grounding.quotes import Quotes
@@ -84,14 +85,11 @@ class Tracer:
         self._index = FactIndex(evidence.facts, words.field_magnitudes.values(), words.measures, spoken)
         self._binder = Binder(self._sentences, said, self._mentions, words.words)
         self._cues = Cues(words.derivations, self._sentences, words.words)
-        counts = [fact.number for fact in evidence.facts if fact.counted and fact.number is not None]
         things = {name for mention in self._mentions for name in mention.names.items()}
-        self._most = max([*counts, Decimal(len({fact.source for fact in evidence.facts})), Decimal(len(things))])
+        self._most = max(once(evidence.facts, largest_count), Decimal(len(things)))
         self._fields = FieldFit(self._sentences, said, evidence.facts, words, self._cues, self._matcher)
-        self._dated = [fact for fact in evidence.facts if all(fact.date)][:_MOST_DATED]
-        old = (fact.own for fact in evidence.facts if fact.stale and fact.number is not None)
-        self._old = frozenset[str]().union(*old)
-        """What the fields are called of which the results hold an older value."""
+        self._dated = once(evidence.facts, first_dated, _MOST_DATED)
+        self._old = once(evidence.facts, old_words)
         self._days_in_texts: dict[str, Fact | None] = {}
 
     def run(self) -> list[Support]:
