@@ -11,12 +11,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal, DivisionByZero, InvalidOperation
-from itertools import combinations
+from itertools import chain, combinations, islice
 
 from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
-from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.evidence import Fact, once
+from interlock.answers.grounding.known_terms import KnownTerms
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.rows import NOWHERE
 from interlock.answers.grounding.terms import Calculation, Term
@@ -52,32 +53,12 @@ class Derivations:
         self, facts: Sequence[Fact], words: Vocabulary, cues: Cues, text: str, mentions: Sequence[Mention]
     ) -> None:
         self._words, self._cues, self._text, self._mentions = words, cues, text, mentions
-        usable = [fact for fact in facts if fact.trusted and not fact.label]
-        values = [
-            (fact, Term(fact))
-            for fact in usable
-            if fact.number is not None and not fact.counted and not fact.echo and not (fact.prose and fact.asked)
-        ]
-        self._terms = [term for _fact, term in values]
-        self._wanted = [Term(fact) for fact in facts if fact.echo and fact.number is not None]
-        self._counts = [Term(fact) for fact in usable if fact.counted][:_MOST_COUNTED]
-        self._dates = [fact for fact in usable if all(fact.date)]
-        self._times = [fact for fact in usable if fact.minutes is not None and not fact.echo]
+        known = self._known = once(facts, KnownTerms)
+        self._terms, self._wanted, self._counts = [*known.terms], known.wanted, known.counts
+        self._dates, self._times = known.dates, known.times
         self._by_sentence: dict[int, list[Claim]] = defaultdict(list)
         self._shared: list[tuple[str, list[Term], Meanings]] | None = None
-        self._current: dict[str, set[str]] = defaultdict(set)
-        """By kind: the names of what is there now, not of what a change has done away with."""
-        for row in {id(fact.place.row): fact.place.row for fact in usable if not fact.stale}.values():
-            for kind, names in row.names.items():
-                self._current[kind] |= names
-        self._columns: dict[str, list[Term]] = defaultdict(list)
-        for fact, term in values:
-            if not fact.stale:
-                self._columns[term.column].append(term)
-        self._texts: dict[int, list[Fact]] = defaultdict(list)
-        for fact in usable:
-            if (fact.text or fact.truth is not None) and not fact.echo:
-                self._texts[id(fact.place.row)].append(fact)
+        self._current, self._columns, self._texts = known.current, known.columns, known.texts
 
     def find(self, claim: Claim, bound: Bound, said: Sequence[Claim]) -> tuple[str, str] | None:
         """The sources and the calculation behind a figure; None if there is none that the sentence speaks of."""
@@ -154,26 +135,27 @@ class Derivations:
         cued = self._cues.has("sum", claim) or _digits(claim) >= _TELLING
         for what, some, named in self._groups(claim):
             if (cued or named) and len(some) > 1:
-                total = sum((term.number for term in some), Decimal(0))
+                total = self._known.total(some)
                 yield Calculation(total, some[0].units, f"the sum of {what}", some)
 
     def _averages(self, claim: Claim) -> Iterator[Calculation]:
         for what, some, _named in self._groups(claim):
-            total = sum((term.number for term in some), Decimal(0))
+            total = self._known.total(some)
             yield Calculation(total / len(some), some[0].units, f"the mean of {what}", some)
 
     def _pairs(self, claim: Claim, said: Sequence[Claim]) -> Iterator[tuple[Term, Term]]:
         """Values of one unit, in pairs."""
         dimensions = self._words.measures.dimensions(claim.units)
-        some = [
+        last = (
             term
-            for term in [*self._terms, *self._wanted]
+            for term in chain(reversed(self._wanted), reversed(self._terms))
+            if term.number
             if not claim.units
             or (not term.units and bool(claim.units & self._words.units.currencies))
             or claim.units & term.units
             or dimensions & self._words.measures.dimensions(term.units)
-        ]
-        some = [term for term in some if term.number][-_MOST_PAIRED:]
+        )
+        some = [*islice(last, _MOST_PAIRED)][::-1]
         sentence, stated = self._cues.words(claim), self._figures_beside(claim, said)
         spoken = {id(term) for term in some if term.own & sentence or term.number in stated or term.row is NOWHERE}
         for one, other in combinations(some, 2):
@@ -191,8 +173,9 @@ class Derivations:
             yield Calculation(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
 
     def _products(self, claim: Claim) -> Iterator[Calculation]:
-        factors = [term for term in [*self._terms, *self._counts, *self._wanted] if _is_count(term)][:_MOST_COUNTED]
-        prices = [term for term in self._terms if claim.units & term.units][:_MOST_COUNTED]
+        counts = (term for term in chain(self._terms, self._counts, self._wanted) if _is_count(term))
+        factors = [*islice(counts, _MOST_COUNTED)]
+        prices = [*islice((term for term in self._terms if claim.units & term.units), _MOST_COUNTED)]
         for price in prices:
             for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")):
                 yield Calculation(price.number * times, price.units, f"{price.path} * {what}", (price,))

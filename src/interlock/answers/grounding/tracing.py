@@ -77,7 +77,7 @@ class Tracer:
         self._matcher = FigureMatcher(words)
         self._sentences = Sentences(text)
         self._quotes = Quotes(self._sentences, evidence.facts)
-        names = Names(text, evidence.facts, meanings, words)
+        names = Names(evidence.facts, meanings, words)
         named = [*names.find(self._sentences, _addresses(said)), *names.find_dates(said)]
         self._mentions = sorted(named, key=lambda mention: mention.start)
         self._starts = [mention.start for mention in self._mentions]

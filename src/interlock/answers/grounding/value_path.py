@@ -16,7 +16,7 @@ FieldWords = tuple[Meanings, Meanings, Meanings, Meanings]
 class Column:
     """A field of a result, the same for each row that has it: what it is called and means is found out once."""
 
-    __slots__ = ("item", "keys", "length", "name", "parent", "share", "shared", "step", "units", "words")
+    __slots__ = ("item", "keys", "length", "name", "parent", "share", "shared", "step", "units", "words", "written")
 
     def __init__(self, parent: Column | None, step: str, name: str, units: Units) -> None:
         self.parent, self.step = parent, step
@@ -28,16 +28,19 @@ class Column:
         self.shared: Column | None = None
         self.words: FieldWords | None = None
         self.share: bool | None = None
+        self.written = ""
 
     @property
     def path(self) -> str:
         """The path without the places in lists."""
-        steps: list[str] = []
-        column = self
-        while column.parent is not None:
-            steps.append(column.step)
-            column = column.parent
-        return "$" + "".join(reversed(steps))
+        if not self.written:
+            steps: list[str] = []
+            column = self
+            while column.parent is not None:
+                steps.append(column.step)
+                column = column.parent
+            self.written = "$" + "".join(reversed(steps))
+        return self.written
 
     def names(self) -> Iterator[str]:
         """The names on the path, the last one first."""
