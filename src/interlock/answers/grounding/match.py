@@ -16,6 +16,9 @@ from interlock.answers.grounding.vocabulary import Vocabulary, default_vocabular
 from interlock.config import TextLimits
 
 
+_NO_MEANINGS: Mapping[str, ToolMeaning] = {}
+
+
 def ground(
     answer: str,
     sources: Sequence[Source],
@@ -37,7 +40,7 @@ def ground(
     if len(said) > limits.max_claims:
         return Grounded(unchecked=_over(len(said), "figures, names and dates", limits.max_claims, "max_claims"))
     evidence = (kept or KeptEvidence()).read(sources, words, limits.max_evidence_chars, meanings)
-    found = Tracer(normal.text, said, evidence, words, meanings or {}).run()
+    found = Tracer(normal.text, said, evidence, words, _NO_MEANINGS if meanings is None else meanings).run()
     grounded = Grounded(
         tuple(_as_written(support, answer, normal.locate(support.start, support.end)) for support in found)
     )

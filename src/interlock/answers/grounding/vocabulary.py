@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -84,11 +84,17 @@ class Vocabulary:
             Unread(tables["unread"]),
         )
 
+        # What nobody understands holds an answer back; in a result it says nothing, and comes last.
+        self._of_results = self._recognisers[:-1]
+
     def claims(self, text: str) -> tuple[Claim, ...]:
         """Everything in a text that can be checked, in order."""
+        return self._find(text, self._recognisers)
+
+    def _find(self, text: str, recognisers: Sequence[Recogniser]) -> tuple[Claim, ...]:
         found: list[Claim] = []
         text = without_markers(text)
-        for recogniser in self._recognisers:
+        for recogniser in recognisers:
             mine = list(recogniser.find(text))
             if mine:
                 found += mine
@@ -107,7 +113,7 @@ class Vocabulary:
             return ()  # one word that begins with no figure: a code
         found = self._read.get(text)
         if found is None:
-            found = tuple(claim for claim in self.claims(text) if claim.kind in ("number", "date"))
+            found = tuple(claim for claim in self._find(text, self._of_results) if claim.kind in ("number", "date"))
             if len(text) <= _SHORT and len(self._read) < _MOST_READ:
                 self._read[text] = found
         return found
