@@ -15,7 +15,6 @@ from interlock.answers.grounding.tracing import Tracer
 from interlock.answers.grounding.vocabulary import Vocabulary, default_vocabulary
 from interlock.config import TextLimits
 
-
 _NO_MEANINGS: Mapping[str, ToolMeaning] = {}
 
 

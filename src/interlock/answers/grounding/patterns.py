@@ -80,7 +80,7 @@ class Hints:
 
     def are_in(self, lower: str) -> bool:
         """Whether a text, which is in lower case, has any of them."""
-        return self._always or any(letters in lower for letters in self._letters)
+        return self._always or any(map(lower.__contains__, self._letters))
 
 
 def _nests(part: Any, *, within: bool) -> bool:

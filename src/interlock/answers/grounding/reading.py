@@ -55,6 +55,7 @@ class _Reader:
         self._texts = TextReader(vocabulary)
         self._shared: dict[str, Any] = {"echo": source.echo, "asked": source.asked, "trusted": source.trusted}
         self._seen: set[object] = set()
+        """What was noted of the object that is being read."""
         self._known_keys: set[str] = set()
         self.left, self.cut = max_chars, max_chars < 0
         self.facts: list[Fact] = []
@@ -100,7 +101,7 @@ class _Reader:
 
     def _note(self, place: ValuePath, what: tuple[object, ...], **details: Any) -> None:
         """A fact, unless one was noted that supports the same."""
-        key = (place.row, place.name, *what)
+        key = (place.name, *what)
         if key in self._seen:
             return
         self._seen.add(key)
@@ -157,12 +158,21 @@ class _Reader:
         for number, item in enumerate(value):
             if self.cut:
                 return
-            row = Row(place.row, names_of(item, column, varying)) if isinstance(item, dict) else place.row
-            self._walk(item, place.item(number, row), units)
+            if isinstance(item, dict):
+                row = Row(place.row, names_of(item, column, varying))
+                self._inside(item, place.item(number, row), units)
+            else:
+                self._walk(item, place.item(number, place.row), units)
+
+    def _inside(self, value: Mapping[str, Json], place: ValuePath, units: Units) -> None:
+        """An object that is a thing of its own: that a value is the same in another says nothing against it here."""
+        around, self._seen = self._seen, set()
+        self._object(value, place, units)
+        self._seen = around
 
     def _count(self, place: ValuePath, count: int, key: str = "", item: Json = None) -> None:
         what = ("counted", count)
-        if (place.row, "length", *what) not in self._seen:
+        if ("length", *what) not in self._seen:
             there = place.length(f"[{key}={item}]") if item is not None else place.length()
             self._note(there, what, number=Decimal(count), counted=True)
 
@@ -172,22 +182,34 @@ class _Reader:
         table = _is_table(value)
         if table:
             self._count(place, len(value))
-        if not place.ends_in_bracket:
-            names = names_of(value, place.column)
-            if names:
-                place = place.inside(Row(place.row, names))
-        fields = place.field.keys
+        names = None if place.ends_in_bracket else names_of(value, place.column)
+        if names:
+            around, self._seen = self._seen, set()
+            self._fields(value, place.inside(Row(place.row, names)), inside, table=table)
+            self._seen = around
+        else:
+            self._fields(value, place, inside, table=table)
+
+    def _fields(self, value: Mapping[str, Json], place: ValuePath, units: Units, *, table: bool) -> None:
+        fields, row = place.field.keys, place.row
         for key, item in value.items():
             name = str(key)
             if not self._takes(len(name)):
                 return
-            there = place.key(fields.get(name) or place.field.of_key(name, self._units_in(name)))
+            field = fields.get(name) or place.field.of_key(name, self._units_in(name))
+            there = ValuePath(place, field.step, field, row)
             if name not in self._known_keys:
                 self._key(there, name)
-            if table and isinstance(item, dict):
+            kind = type(item)
+            if kind is str:
+                self._text(item, there)
+            elif kind is int or kind is float:
+                self._number(item, there, units)
+            elif table and isinstance(item, dict):
                 names = {**names_of(item, place.column), f"{place.column}.{{}}": frozenset({plain_name(name)})}
-                there = there.inside(Row(place.row, names))
-            self._walk(item, there, inside)
+                self._inside(item, there.inside(Row(row, names)), units)
+            else:
+                self._walk(item, there, units)
 
     def _units_in(self, key: str) -> Units:
         """The units that a key speaks of itself."""

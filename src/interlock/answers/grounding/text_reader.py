@@ -11,7 +11,7 @@ from interlock.answers.grounding.vocabulary import Vocabulary
 
 _SHORT = 80
 _MOST_KEPT = 20_000
-_A_DIGIT = re.compile(r"\d")
+_HALF = re.compile(r"\d\s?[apAP]\.?[mM]")
 Found = tuple[tuple[object, ...], dict[str, Any]]
 """What tells one finding from another, and the fields of the fact that it makes."""
 
@@ -58,7 +58,7 @@ class TextReader:
 def _may_have_times(text: str) -> bool:
     if ":" not in text and "m" not in text:
         return False
-    if _A_DIGIT.search(text) is not None or not text.isascii():
+    if ":" in text or not text.isascii() or _HALF.search(text) is not None:
         return True
     lower = text.lower()
     return "noon" in lower or "midday" in lower or "midnight" in lower

@@ -95,10 +95,6 @@ class ValuePath:
         """Whether it is an item of a list, as far as its path shows it."""
         return isinstance(self._step, int) or self._step.endswith("]")
 
-    def key(self, field: Column) -> ValuePath:
-        """The place of a key's value."""
-        return ValuePath(self, field.step, field, self.row)
-
     def item(self, number: int, row: Row) -> ValuePath:
         """The place of an item of a list."""
         field = self.field

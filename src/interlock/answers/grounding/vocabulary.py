@@ -12,6 +12,7 @@ from typing import Any
 from interlock.answers.grounding.claims import Claim, Recogniser
 from interlock.answers.grounding.foreign import ForeignWords
 from interlock.answers.grounding.measures import Measures
+from interlock.answers.grounding.patterns import one_of
 from interlock.answers.grounding.recognisers.addresses import Domains, Mails, Phones, References, Urls
 from interlock.answers.grounding.recognisers.citations import Citations
 from interlock.answers.grounding.recognisers.dates import Dates, DayLists, MonthNames, Periods, Weekdays
@@ -19,7 +20,7 @@ from interlock.answers.grounding.recognisers.durations import Durations
 from interlock.answers.grounding.recognisers.identifiers import Identifiers
 from interlock.answers.grounding.recognisers.markers import blank, without_markers
 from interlock.answers.grounding.recognisers.number_words import NumberWords, ordinal_words
-from interlock.answers.grounding.recognisers.numbers import Numbers, OddNumbers, OtherDigits
+from interlock.answers.grounding.recognisers.numbers import Numbers, NumbersOfResults, OddNumbers, OtherDigits
 from interlock.answers.grounding.recognisers.times import Times
 from interlock.answers.grounding.recognisers.unread import Unread
 from interlock.answers.grounding.state_words import StateTable
@@ -35,6 +36,7 @@ _STAMP = re.compile(
     r"(?P<day>(?:1[89]|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))(?:[T ]\d\d:\d\d[\d:.Z+-]{0,16})?"
 )
 _FIGURE = re.compile(r"[-+−$€£¥₹<>=~≥≤^]{0,3}[\d.½¼¾]")
+_A_DIGIT = re.compile(r"\d")
 _SHORT, _MOST_READ = 80, 20_000
 
 
@@ -59,8 +61,8 @@ class Vocabulary:
         self.number_words = NumberWords(tables["numbers"], self.units, numbers)
         self._read: dict[str, tuple[Claim, ...]] = {}
         """Short texts of results that were read before: tables say the same in many rows."""
-        spelled = "|".join([*tables["numbers"]["words"], *tables["numbers"]["large"], *tables["dates"]["months"]])
-        self._worth_reading = re.compile(rf"[\d@½¼¾⅓⅔⅛]|://|\b(?:{spelled})\b|noon|midnight", re.I)
+        spelled = one_of([*tables["numbers"]["words"], *tables["numbers"]["large"], *tables["dates"]["months"]])
+        self._worth_reading = re.compile(rf"[\d@½¼¾⅓⅔⅛]|://|\b{spelled}\b|noon|midnight", re.I)
         # The order matters: what one recogniser has found is out of the sight of the next.
         self._recognisers: tuple[Recogniser, ...] = (
             Urls(),
@@ -85,7 +87,8 @@ class Vocabulary:
         )
 
         # What nobody understands holds an answer back; in a result it says nothing, and comes last.
-        self._of_results = self._recognisers[:-1]
+        plain = NumbersOfResults(numbers)
+        self._of_results = tuple(plain if one is numbers else one for one in self._recognisers[:-1])
 
     def claims(self, text: str) -> tuple[Claim, ...]:
         """Everything in a text that can be checked, in order."""
@@ -103,7 +106,7 @@ class Vocabulary:
 
     def claims_in_evidence(self, text: str) -> tuple[Claim, ...]:
         """The figures and dates in a text of a result. Most are names, codes and timestamps, which cost a look."""
-        if self._worth_reading.search(text) is None:
+        if _A_DIGIT.search(text) is None and self._worth_reading.search(text) is None:
             return ()
         stamp = _STAMP.fullmatch(text)
         if stamp is not None:

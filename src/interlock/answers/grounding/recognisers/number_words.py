@@ -25,6 +25,9 @@ _LEAST = 2
 """From two on: "one" is more often a pronoun."""
 
 
+_SINGLE = "minute|hour|day|week|month|year|mile|kilometre|kilometer|dollar|euro|pound|hectare|acre|ton|tonne|litre|liter|gallon"
+
+
 class NumberWords:
     """Numbers in words; parts and multiples of something else are a `ratio`, and places in an order an `ordinal`."""
 
@@ -36,6 +39,8 @@ class NumberWords:
         self._ordinals = ordinal_words(table)
         self._units, self._numbers = units, numbers
         word = one_of([*self._words, *self._large])
+        several = {*self._words, *self._large, *self._parts, *self._multiples, *self._ordinals, "couple", "half"}
+        self._any = Hints([*several, "third", "quarter", *_SINGLE.split("|")])
         self._hints = Hints([*self._words, *self._large, "couple"])
         self._shared = Hints([*self._parts, *self._multiples])
         self._ordered = Hints({name.rpartition("-")[2] for name in self._ordinals})
@@ -61,7 +66,7 @@ class NumberWords:
             re.I,
         )
         self._single = re.compile(
-            r"\b(?:nearly|almost|about|over|around|roughly|under|within|than)\s+(?P<said>an?\s(?P<unit>minute|hour|day|week|month|year|mile|kilometre|kilometer|dollar|euro|pound|hectare|acre|ton|tonne|litre|liter|gallon))\b",
+            rf"\b(?:nearly|almost|about|over|around|roughly|under|within|than)\s+(?P<said>an?\s(?P<unit>{_SINGLE}))\b",
             re.I,
         )
         self._order = re.compile(
@@ -70,6 +75,8 @@ class NumberWords:
         )
 
     def find(self, text: str) -> Iterator[Claim]:
+        if not self._any.are_in(text.lower()):
+            return
         written, all_found = text, list[Claim]()
         for find in (
             self._find_halves,

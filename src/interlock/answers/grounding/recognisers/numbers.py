@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -37,6 +37,9 @@ class NumberContext(NamedTuple):
     about: bool
     bound: str
     falls: bool
+
+
+_NO_CONTEXT = NumberContext(about=False, bound="", falls=False)
 
 
 class Numbers:
@@ -85,6 +88,9 @@ class Numbers:
         return match is not None and bool(match["unit"] or match["mag"])
 
     def find(self, text: str) -> Iterator[Claim]:
+        return self._find(text, self.context)
+
+    def _find(self, text: str, context_at: Callable[[str, int], NumberContext]) -> Iterator[Claim]:
         for match in self._pattern.finditer(text):
             digits = _GROUPING.sub("", match["digits"])
             if match["vulgar"]:
@@ -96,7 +102,7 @@ class Numbers:
             minus = match["minus"] and not _TAKEN_FROM.search(text, max(0, match.start() - _BEFORE), match.start())
             start = next(match.start(part) for part in ("minus", "lead", "sign", "digits") if match[part])
             start = start if minus or not match["minus"] else match.end("minus")
-            context = self.context(text, start)
+            context = context_at(text, start)
             yield Claim(
                 "number",
                 text[start : match.end()].strip(),
@@ -112,6 +118,20 @@ class Numbers:
                 ordinal=bool(match["ord"]),
                 turned=_DIRECTION.match(text, match.end()) is not None,
             )
+
+
+class NumbersOfResults:
+    """The same in a result, where a figure is what it is: whether "about" stands before it is of no account."""
+
+    def __init__(self, numbers: Numbers) -> None:
+        self._numbers = numbers
+
+    def find(self, text: str) -> Iterator[Claim]:
+        return self._numbers._find(text, _no_context)
+
+
+def _no_context(_text: str, _start: int) -> NumberContext:
+    return _NO_CONTEXT
 
 
 class OddNumbers:
