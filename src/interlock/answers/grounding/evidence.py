@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -105,3 +105,5 @@ class Evidence(Value, frozen=True):
     facts: Facts = Facts()
     cut: bool = False
     """Not everything was read: the sources are longer than the limit."""
+    tools: Mapping[str, str] = {}
+    """By source: the tool that returned it."""

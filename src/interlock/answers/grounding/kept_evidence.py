@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from interlock.answers.grounding.evidence import Evidence, Fact, Facts, Source
-from interlock.answers.grounding.meaning import NO_MEANING, ToolMeaning
+from interlock.answers.grounding.meaning import NO_MEANING, ToolMeaning, meaning_of
 from interlock.answers.grounding.reading import Reading, read_source
 from interlock.answers.grounding.value_path import ValuePath
 from interlock.answers.grounding.vocabulary import Vocabulary
+from interlock.tools import Tool
 from interlock.values import Json, Value
 
 
@@ -53,6 +54,16 @@ class KeptEvidence:
 
     def __init__(self) -> None:
         self._looks: tuple[_Look, ...] = ()
+        self._meanings: tuple[tuple[Tool, ...], Mapping[str, ToolMeaning]] = ((), {})
+
+    def meanings(self, tools: Mapping[str, Tool]) -> Mapping[str, ToolMeaning]:
+        """What the authors of tools have said about their results; the same as before if they are the same tools."""
+        known, found = self._meanings
+        now = tuple(tools.values())
+        if len(known) != len(now) or any(one is not other for one, other in zip(known, now, strict=True)):
+            found = {name: meaning_of(tool) for name, tool in tools.items()}
+            self._meanings = (now, found)
+        return found
 
     def read(
         self,
@@ -78,7 +89,7 @@ class KeptEvidence:
             cut = cut or kept.reading.cut
         key = tuple((id(reading), source.stale, source.stale_names) for source, reading in used)
         look = next((one for one in before if one.key == key), None) or _Look(
-            key, readings, Evidence(Facts(_join(used)), cut)
+            key, readings, Evidence(Facts(_join(used)), cut, {one.id: one.tool for one in sources if one.tool})
         )
         self._looks = (look, *(one for one in before if one is not look))[:2]
         return look.evidence

@@ -84,7 +84,7 @@ class Tracer:
         spoken = {(kind, name) for mention in self._mentions for kind, same in mention.names.items() for name in same}
         self._index = FactIndex(evidence.facts, words.field_magnitudes.values(), words.measures, spoken)
         self._binder = Binder(self._sentences, said, self._mentions, words.words)
-        self._cues = Cues(words.derivations, self._sentences, words.words)
+        self._cues = Cues(words.cues, self._sentences, words.words)
         things = {name for mention in self._mentions for name in mention.names.items()}
         self._most = max(once(evidence.facts, largest_count), Decimal(len(things)))
         self._fields = FieldFit(self._sentences, said, evidence.facts, words, self._cues, self._matcher)

@@ -91,6 +91,11 @@ class ValuePath:
         return self.field.path
 
     @property
+    def is_top(self) -> bool:
+        """Whether it is the result as a whole."""
+        return self._parent is None
+
+    @property
     def ends_in_bracket(self) -> bool:
         """Whether it is an item of a list, as far as its path shows it."""
         return isinstance(self._step, int) or self._step.endswith("]")

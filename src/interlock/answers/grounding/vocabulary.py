@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.answers.grounding.claims import Claim, Recogniser
+from interlock.answers.grounding.cues import cue_patterns
 from interlock.answers.grounding.foreign import ForeignWords
 from interlock.answers.grounding.measures import Measures
 from interlock.answers.grounding.patterns import one_of
@@ -50,7 +51,7 @@ class Vocabulary:
         self.measures = Measures(tables["units"])
         self.foreign = ForeignWords(tables["foreign"])
         self.states = StateTable(tables["states"])
-        self.derivations: dict[str, list[str]] = tables["derivations"]
+        self.cues = cue_patterns(tables["derivations"])
         """The words that say how a figure was made from others: total, left, on average."""
         self.field_magnitudes: dict[str, int] = tables["numbers"]["field_magnitudes"]
         """What the end of a field's name multiplies its figure by, as a power of ten: sales_bn."""

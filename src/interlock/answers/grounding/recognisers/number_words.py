@@ -25,7 +25,10 @@ _LEAST = 2
 """From two on: "one" is more often a pronoun."""
 
 
-_SINGLE = "minute|hour|day|week|month|year|mile|kilometre|kilometer|dollar|euro|pound|hectare|acre|ton|tonne|litre|liter|gallon"
+_SINGLE = (
+    "minute|hour|day|week|month|year|mile|kilometre|kilometer|dollar|euro|pound|hectare|acre|ton|tonne|litre|liter"
+    "|gallon"
+)
 
 
 class NumberWords:
