@@ -36,7 +36,7 @@ class NameTable:
             if parts and len(parts) <= _MOST_WORDS and is_name(name):
                 lengths[parts[0]].add(len(parts))
         self._lengths = {first: sorted(found | {1, 2}, reverse=True) for first, found in lengths.items()}
-        self._parts: dict[str, Kinds] = {}
+        self._found: dict[str, Kinds] = {}
 
     def _add(self, names: Kinds) -> None:
         for kind, same in names.items():
@@ -50,13 +50,9 @@ class NameTable:
 
     def find(self, name: str) -> Kinds:
         """What a name stands for, or a part of one that only one thing has."""
-        if not is_name(name):
-            return {}
-        found: Kinds | None = self._kinds.get(name)
+        found = self._found.get(name)
         if found is None:
-            found = self._parts.get(name)
-        if found is None:
-            found = self._parts[name] = self._part(name)
+            found = self._found[name] = (self._kinds.get(name) or self._part(name)) if is_name(name) else {}
         return found
 
     def _part(self, said: str) -> Kinds:

@@ -23,6 +23,7 @@ _DIGITS = re.compile(r"(?P<digits>\d{1,12})[_ -]?(?P<unit>[A-Za-z]+(?![A-Za-z]))
 _UNIT_KEYS = ("unit", "units", "currency")
 _A_NUMBER = 8
 """What a number counts for, in characters."""
+_NO_DATE = (None, None, None)
 _INFINITE = float("inf")
 
 
@@ -101,10 +102,8 @@ class _Reader:
 
     def _note(self, place: ValuePath, what: tuple[object, ...], **details: Any) -> None:
         """A fact, unless one was noted that supports the same."""
-        key = (place.name, *what)
-        if key in self._seen:
+        if not self._is_new((place.name, *what)):
             return
-        self._seen.add(key)
         own, described, around, words = place.field.words or self._words(place.field)
         fact = Fact(
             self._source.id,
@@ -117,6 +116,42 @@ class _Reader:
             **details,
         )
         self.facts.append(fact)
+
+    def _is_new(self, key: tuple[object, ...]) -> bool:
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        return True
+
+    def _note_value(
+        self, place: ValuePath, number: Decimal | None, units: Units, money: Units, share: bool, text: str
+    ) -> None:
+        """The same for a number or a text, of which there are most: by position, which is much cheaper."""
+        own, described, around, words = place.field.words or self._words(place.field)
+        source = self._source
+        self.facts.append(
+            Fact(
+                source.id,
+                place,
+                number,
+                units,
+                money,
+                share,
+                _NO_DATE,
+                text,
+                None,
+                source.echo,
+                None,
+                False,
+                False,
+                words,
+                own,
+                around,
+                described,
+                source.asked,
+                source.trusted,
+            )
+        )
 
     def _words(self, field: Column) -> FieldWords:
         """What the field's own name says, and what the names around it and its tool say beside that."""
@@ -138,15 +173,16 @@ class _Reader:
             field.share = self._units.is_share(field.name)
         # As it is written: 1 and 1.0 are equal, and only one of them is section 1.
         written = repr(value)
-        what = ("number", written, said, soft, field.share)
-        self._note(place, what, number=Decimal(written), units=said, money=soft, share=field.share)
+        if self._is_new((place.name, "number", written, said, soft)):
+            self._note_value(place, Decimal(written), said, soft, field.share, "")
 
     def _text(self, value: str, place: ValuePath) -> None:
         text = value if len(value) <= self.left else _whole_sentences(value, self.left)
         self._takes(len(value))
         if not text:
             return
-        self._note(place, ("text", text), text=text)
+        if self._is_new((place.name, "text", text)):
+            self._note_value(place, None, NO_UNIT, NO_UNIT, False, text)
         for what, details in self._texts.read(text, place.field.units):
             self._note(place, what, **details)
 

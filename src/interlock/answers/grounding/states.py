@@ -61,7 +61,7 @@ class States:
                 yield from self._contradictions(text, start, here)
 
     def _pairs(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
-        denied = self._table.denies(text)
+        denied = len(here) > 1 and self._table.denies(text)
         for n, one in enumerate(here):
             for other in here[n + 1 :]:
                 if one.compared or other.compared or set(one.names) & set(other.names):
@@ -102,6 +102,8 @@ class States:
 
     def _contradictions(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
         """A truth that is said the other way round: "online payments are on" where the field says false."""
+        if not self._truths:
+            return
         denied, several = self._table.denies(text), self._table.is_of_several(text)
         spoken = {one for word, _place in words_in(text) for one in self._words.meanings(word)}
         hard = [mention for mention in here if not mention.soft]
