@@ -12,7 +12,7 @@ from interlock.answers import Again, Agent, Answers, Intent, TurnResult
 from interlock.answers.grounding import Source, default_vocabulary, ground, kept_evidence
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.kept_evidence import KeptEvidence
-from interlock.answers.grounding.reading import Reading, read_source
+from interlock.answers.grounding.reading import SourceReading, read_source
 from interlock.config import TextLimits
 from interlock.models import Proposal
 from interlock.policy import parse_policy
@@ -28,7 +28,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids of the sources that are read, as they are read."""
     found: list[str] = []
 
-    def count(source: Source, *more: Any) -> Reading:
+    def count(source: Source, *more: Any) -> SourceReading:
         found.append(source.id)
         return read_source(source, *more)
 

@@ -11,13 +11,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal, DivisionByZero, InvalidOperation
-from itertools import chain, combinations, islice
+from itertools import combinations
 
 from interlock.answers.grounding.binding import Bound
-from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.claims import Claim, Units
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact, once
-from interlock.answers.grounding.known_terms import KnownTerms
+from interlock.answers.grounding.known_terms import KnownTerms, is_count
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.rows import NOWHERE
 from interlock.answers.grounding.terms import Calculation, Term
@@ -54,7 +54,8 @@ class Derivations:
     ) -> None:
         self._words, self._cues, self._text, self._mentions = words, cues, text, mentions
         known = self._known = once(facts, KnownTerms)
-        self._terms, self._wanted, self._counts = [*known.terms], known.wanted, known.counts
+        self._wanted, self._counts = known.wanted, known.counts
+        self._made: list[Term] = []
         self._dates, self._times = known.dates, known.times
         self._by_sentence: dict[int, list[Claim]] = defaultdict(list)
         self._shared: list[tuple[str, list[Term], Meanings]] | None = None
@@ -67,7 +68,7 @@ class Derivations:
         for made in self._ways(claim, bound, said):
             if self._agrees(claim, made) and _fits(bound, made):
                 source = ", ".join(dict.fromkeys(term.source for term in made.terms))
-                self._terms.append(Term.from_others(claim.number, claim.units, source, made.what))
+                self._made.append(Term.from_others(claim.number, claim.units, source, made.what))
                 return source, made.what
         return None
 
@@ -146,16 +147,17 @@ class Derivations:
     def _pairs(self, claim: Claim, said: Sequence[Claim]) -> Iterator[tuple[Term, Term]]:
         """Values of one unit, in pairs."""
         dimensions = self._words.measures.dimensions(claim.units)
-        last = (
-            term
-            for term in chain(reversed(self._wanted), reversed(self._terms))
-            if term.number
-            if not claim.units
-            or (not term.units and bool(claim.units & self._words.units.currencies))
-            or claim.units & term.units
-            or dimensions & self._words.measures.dimensions(term.units)
-        )
-        some = [*islice(last, _MOST_PAIRED)][::-1]
+
+        def fits(units: Units) -> object:
+            return (
+                not claim.units
+                or (not units and claim.units & self._words.units.currencies)
+                or claim.units & units
+                or dimensions & self._words.measures.dimensions(units)
+            )
+
+        newer = [term for term in [*self._made, *self._wanted] if term.number and fits(term.units)]
+        some = [*self._known.last(fits, _MOST_PAIRED), *newer][-_MOST_PAIRED:]
         sentence, stated = self._cues.words(claim), self._figures_beside(claim, said)
         spoken = {id(term) for term in some if term.own & sentence or term.number in stated or term.row is NOWHERE}
         for one, other in combinations(some, 2):
@@ -173,9 +175,10 @@ class Derivations:
             yield Calculation(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
 
     def _products(self, claim: Claim) -> Iterator[Calculation]:
-        counts = (term for term in chain(self._terms, self._counts, self._wanted) if _is_count(term))
-        factors = [*islice(counts, _MOST_COUNTED)]
-        prices = [*islice((term for term in self._terms if claim.units & term.units), _MOST_COUNTED)]
+        newer = [term for term in [*self._made, *self._counts, *self._wanted] if is_count(term)]
+        factors = [*self._known.factors, *newer][:_MOST_COUNTED]
+        made = [term for term in self._made if claim.units & term.units]
+        prices = [*self._known.first(claim.units.intersection, _MOST_COUNTED), *made][:_MOST_COUNTED]
         for price in prices:
             for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")):
                 yield Calculation(price.number * times, price.units, f"{price.path} * {what}", (price,))
@@ -186,7 +189,7 @@ class Derivations:
 
     def _shares(self, claim: Claim, said: Sequence[Claim]) -> Iterator[Calculation]:
         hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
-        terms = self._terms[-_MOST_PAIRED:]
+        terms = [*self._known.terms[-_MOST_PAIRED:], *self._made][-_MOST_PAIRED:]
         totals = [
             Term.total(some, what)
             for what, some, named in self._groups(claim)
@@ -334,10 +337,6 @@ def _quotients(over: Term, under: Term, hundred: Decimal, *, compared: bool) -> 
     yield Calculation(quotient * hundred, frozenset(), what, (over, under))
     if compared:
         yield Calculation((quotient - 1) * hundred, frozenset(), f"{what} - 1", (over, under))
-
-
-def _is_count(term: Term) -> bool:
-    return term.number == term.number.to_integral_value() and 1 < term.number <= 10_000
 
 
 def _day(fact: Fact) -> date | None:

@@ -74,7 +74,7 @@ class Fact(Value, frozen=True):
     """Found within a longer text."""
 
 
-class Facts(tuple[Fact, ...]):
+class KnownFacts(tuple[Fact, ...]):
     """The facts of all sources, in the order in which they were read, with what was found out about all of them.
 
     An answer is checked more than once, and each check asks the same of the facts: which rows there are, by which
@@ -96,13 +96,13 @@ class Facts(tuple[Fact, ...]):
 
 def once(facts: Sequence[Fact], make: Callable[..., T], *more: object) -> T:
     """The same where facts may be any sequence, of which nothing is kept."""
-    return facts.once(make, *more) if isinstance(facts, Facts) else make(facts, *more)
+    return facts.once(make, *more) if isinstance(facts, KnownFacts) else make(facts, *more)
 
 
 class Evidence(Value, frozen=True):
     """The facts of all sources."""
 
-    facts: Facts = Facts()
+    facts: KnownFacts = KnownFacts()
     cut: bool = False
     """Not everything was read: the sources are longer than the limit."""
     tools: Mapping[str, str] = {}

@@ -99,9 +99,9 @@ class FactIndex:
                 [far] = list(self._measures.convert(claim.number + claim.reach, claim.units, frozenset({unit})))[:1]
                 found |= {id(fact): fact for fact in self._within(abs(middle), abs(far - middle))}
         if claim.ordinal and said <= _LAST_DAY:
-            found |= {id(fact): fact for fact in self._dated((None, None, int(said)))}
+            found |= {id(fact): fact for fact in self._with_date((None, None, int(said)))}
         if _YEARS[0] <= said <= _YEARS[1] and said == int(said):
-            found |= {id(fact): fact for fact in self._dated((int(said), None, None))}
+            found |= {id(fact): fact for fact in self._with_date((int(said), None, None))}
         return list(found.values())
 
     def _equal(self, said: Decimal) -> list[Fact]:
@@ -128,10 +128,10 @@ class FactIndex:
         for place in sorted([*below[-(_MOST_ALIKE // 2) :], *above[: _MOST_ALIKE // 2]]):
             yield self._facts[place]
 
-    def _dated(self, date: tuple[int | None, int | None, int | None]) -> list[Fact]:
+    def _with_date(self, date: tuple[int | None, int | None, int | None]) -> list[Fact]:
         return self._some(once(self._facts, places_of_dates).get(date, []))
 
-    def _timed(self, minutes: int) -> list[Fact]:
+    def _with_time(self, minutes: int) -> list[Fact]:
         return self._some(once(self._facts, places_of_times).get(minutes, []))
 
     def exact(self, claim: Claim) -> list[Fact]:
@@ -139,19 +139,19 @@ class FactIndex:
         if claim.kind == "time":
             assert claim.minutes is not None
             # "3:20" and "half past nine" are said of the morning and of the afternoon.
-            later = self._timed(claim.minutes + 720) if claim.either else []
-            return [*self._timed(claim.minutes), *later]
+            later = self._with_time(claim.minutes + 720) if claim.either else []
+            return [*self._with_time(claim.minutes), *later]
         if claim.kind == "date":
             year, month, day = claim.date
-            turned = self._dated((year, day, month)) if claim.either else []
-            return [*self._dated(claim.date), *turned]
+            turned = self._with_date((year, day, month)) if claim.either else []
+            return [*self._with_date(claim.date), *turned]
         texts = once(self._facts, KnownTexts)
         if claim.kind == "phone":
             return self._some(texts.with_digits(_only_digits(claim.text)))
         found: list[Fact] = []
         word, number = _part_of(claim)
         if number:  # Section 14.2, where a field `section` says 14.2
-            parts = self._some(sorted([*self._numbers.written(number, self._facts), *texts.places_of(number)]))
+            parts = self._some(sorted([*self._numbers.places_of(number, self._facts), *texts.places_of(number)]))
             found += [fact for fact in parts if word[:4] in fact.place.name.lower()]
         for kind, said in _keys(claim):
             found += self._some(texts.with_letters(said) if kind == "letters" else texts.with_words(said))

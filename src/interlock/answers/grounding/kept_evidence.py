@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from interlock.answers.grounding.evidence import Evidence, Fact, Facts, Source
+from interlock.answers.grounding.evidence import Evidence, Fact, KnownFacts, Source
 from interlock.answers.grounding.meaning import NO_MEANING, ToolMeaning, meaning_of
-from interlock.answers.grounding.reading import Reading, read_source
+from interlock.answers.grounding.reading import SourceReading, read_source
 from interlock.answers.grounding.value_path import ValuePath
 from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.tools import Tool
@@ -26,7 +26,7 @@ class _Kept(Value, frozen=True):
     vocabulary: Vocabulary
     meaning: ToolMeaning
     limit: int
-    reading: Reading
+    reading: SourceReading
 
     def is_of(self, source: Source, vocabulary: Vocabulary, meaning: ToolMeaning, left: int) -> bool:
         """Whether reading the source now would give the same."""
@@ -77,7 +77,7 @@ class KeptEvidence:
         What is beyond the limit supports nothing, so an answer that rests on it is held back.
         """
         before, readings = self._looks, _Readings()
-        used: list[tuple[Source, Reading]] = []
+        used: list[tuple[Source, SourceReading]] = []
         left, cut = max_chars, False
         for source in sources:
             meaning = (meanings or {}).get(source.tool, NO_MEANING)
@@ -89,7 +89,7 @@ class KeptEvidence:
             cut = cut or kept.reading.cut
         key = tuple((id(reading), source.stale, source.stale_names) for source, reading in used)
         look = next((one for one in before if one.key == key), None) or _Look(
-            key, readings, Evidence(Facts(_join(used)), cut, {one.id: one.tool for one in sources if one.tool})
+            key, readings, Evidence(KnownFacts(_join(used)), cut, {one.id: one.tool for one in sources if one.tool})
         )
         self._looks = (look, *(one for one in before if one is not look))[:2]
         return look.evidence
@@ -136,7 +136,7 @@ def _read(source: Source, vocabulary: Vocabulary, meaning: ToolMeaning, left: in
     return _Kept(bare, vocabulary, meaning, left, read_source(bare, vocabulary, left, meaning))
 
 
-def _join(used: Sequence[tuple[Source, Reading]]) -> list[Fact]:
+def _join(used: Sequence[tuple[Source, SourceReading]]) -> list[Fact]:
     """The facts of all of them. What a key says itself is said by the first that has it."""
     found: list[Fact] = []
     seen: set[tuple[bool, str]] = set()
@@ -152,7 +152,7 @@ def _join(used: Sequence[tuple[Source, Reading]]) -> list[Fact]:
     return found
 
 
-def _mark(source: Source, reading: Reading) -> list[Fact]:
+def _mark(source: Source, reading: SourceReading) -> list[Fact]:
     """The facts, with those marked that a later change has made untrue: not the names of fields, nor of the source."""
     names = {0, *(first for _key, first, _end in reading.keys)}
     things = frozenset(source.stale_names)

@@ -17,12 +17,13 @@ class KnownFields:
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self.rows: dict[tuple[str, int], list[Fact]] = defaultdict(list)
-        self.texts: dict[int, set[str]] = defaultdict(set)
+        self.texts: set[tuple[int, str]] = set()
+        """By row."""
         units: set[str] = set()
         asked: list[str] = []
         for fact in facts:
             if fact.text:
-                self.texts[id(fact.place.row)].add(fact.text)
+                self.texts.add((id(fact.place.row), fact.text))
                 if fact.echo:
                     asked.append(fact.text)
             if fact.number is not None or fact.minutes is not None or fact.date != _NO_DATE:

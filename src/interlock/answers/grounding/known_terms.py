@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
+from itertools import islice
 
+from interlock.answers.grounding.claims import Units
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.terms import Term
 
 _MOST_COUNTED = 60
+_LARGEST_COUNT = 10_000
+
+
+def is_count(term: Term) -> bool:
+    """Whether a figure may say how many there are of something."""
+    return term.number == term.number.to_integral_value() and 1 < term.number <= _LARGEST_COUNT
 
 
 class KnownTerms:
@@ -23,6 +31,10 @@ class KnownTerms:
             if fact.number is not None and not fact.counted and not fact.echo and not (fact.prose and fact.asked)
         ]
         self.terms = [term for _fact, term in values]
+        self.factors = [*islice((term for term in self.terms if is_count(term)), _MOST_COUNTED)]
+        self._of_units: dict[Units, list[int]] = defaultdict(list)
+        for place, term in enumerate(self.terms):
+            self._of_units[term.units].append(place)
         self.wanted = [Term(fact) for fact in facts if fact.echo and fact.number is not None]
         self.counts = [Term(fact) for fact in usable if fact.counted][:_MOST_COUNTED]
         self.dates = [fact for fact in usable if all(fact.date)]
@@ -41,6 +53,19 @@ class KnownTerms:
             if (fact.text or fact.truth is not None) and not fact.echo:
                 self.texts[id(fact.place.row)].append(fact)
         self._totals: dict[int, tuple[list[Term], Decimal]] = {}
+
+    def first(self, fits: Callable[[Units], object], most: int) -> list[Term]:
+        """The first of those whose units fit."""
+        some = (place for units, places in self._of_units.items() if fits(units) for place in places[:most])
+        return [self.terms[place] for place in sorted(some)[:most]]
+
+    def last(self, fits: Callable[[Units], object], most: int) -> list[Term]:
+        """The last of those whose units fit and that are not nought."""
+        some: list[int] = []
+        for units, places in self._of_units.items():
+            if fits(units):
+                some += islice((place for place in reversed(places) if self.terms[place].number), most)
+        return [self.terms[place] for place in sorted(some)[-most:]]
 
     def total(self, some: list[Term]) -> Decimal:
         """The sum of a column or of a part of one, which is the same for every claim."""

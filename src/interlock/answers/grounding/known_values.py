@@ -35,7 +35,7 @@ class KnownNumbers:
         self.sizes = sorted(self.of_size)
         self.units = frozenset(units)
 
-    def written(self, number: str, facts: Sequence[Fact]) -> list[int]:
+    def places_of(self, number: str, facts: Sequence[Fact]) -> list[int]:
         """The places of those that are written so: 14.20 is another section than 14.2."""
         try:
             size = abs(float(Decimal(number)))

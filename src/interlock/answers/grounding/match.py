@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -15,7 +16,7 @@ from interlock.answers.grounding.tracing import Tracer
 from interlock.answers.grounding.vocabulary import Vocabulary, default_vocabulary
 from interlock.config import TextLimits
 
-_NO_MEANINGS: Mapping[str, ToolMeaning] = {}
+_NO_MEANINGS: Mapping[str, ToolMeaning] = MappingProxyType({})
 
 
 def ground(

@@ -27,7 +27,7 @@ _NO_DATE = (None, None, None)
 _INFINITE = float("inf")
 
 
-class Reading(Value, frozen=True):
+class SourceReading(Value, frozen=True):
     """What was read in one source, apart from whether a later change has made it untrue."""
 
     facts: tuple[Fact, ...]
@@ -40,11 +40,13 @@ class Reading(Value, frozen=True):
     """Not everything was read."""
 
 
-def read_source(source: Source, vocabulary: Vocabulary, max_chars: int, meaning: ToolMeaning = NO_MEANING) -> Reading:
+def read_source(
+    source: Source, vocabulary: Vocabulary, max_chars: int, meaning: ToolMeaning = NO_MEANING
+) -> SourceReading:
     """Every number, date, truth and text in a source, numbers inside texts too; no more than so many characters."""
     reader = _Reader(source, vocabulary, max_chars, meaning)
     reader.read()
-    return Reading(tuple(reader.facts), tuple(reader.keys), max_chars - reader.left, reader.cut)
+    return SourceReading(tuple(reader.facts), tuple(reader.keys), max_chars - reader.left, reader.cut)
 
 
 class _Reader:
