@@ -13,7 +13,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from msgspec.structs import replace
 
 from interlock.answers.grounding import Source, Support, default_vocabulary
-from interlock.answers.grounding.evidence import Fact, read_evidence
+from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.kept_evidence import KeptEvidence
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.values import Value, shorten
@@ -52,15 +53,20 @@ def number_facts(
     vocabulary: Vocabulary | None,
     max_chars: int,
     meanings: Mapping[str, ToolMeaning] | None = None,
+    kept: KeptEvidence | None = None,
 ) -> tuple[NumberedFact, ...]:
     """The values that an answer may cite, in the order in which they were returned."""
     words = vocabulary or default_vocabulary()
+    evidence = (kept or KeptEvidence()).read(sources, words, max_chars, meanings)
+    return evidence.facts.once(_number_all, words, evidence.tools)
+
+
+def _number_all(facts: Sequence[Fact], words: Vocabulary, said_by: Mapping[str, str]) -> tuple[NumberedFact, ...]:
     by_place: dict[int, list[Fact]] = {}
-    for fact in read_evidence(sources, words, max_chars, meanings).facts:
-        if not (fact.label or fact.counted or fact.prose or fact.echo or fact.asked) and fact.place.path != "$":
+    for fact in facts:
+        if not (fact.label or fact.counted or fact.prose or fact.echo or fact.asked) and not fact.place.is_top:
             by_place.setdefault(id(fact.place), []).append(fact)
     chosen = [one for facts in by_place.values() if (one := _value_of(facts)) is not None]
-    said_by = {source.id: source.tool for source in sources if source.tool}
     return tuple(_number(number, fact, words, said_by) for number, fact in enumerate(chosen, 1) if not fact.stale)
 
 

@@ -5,14 +5,14 @@ Where there is much to read this happens off the event loop, so that other turns
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from interlock.answers.agent import Agent
 from interlock.answers.citations import NumberedFact, number_facts, print_citations
 from interlock.answers.grounding import Grounded, Source, default_vocabulary, ground_safely
-from interlock.answers.grounding.meaning import ToolMeaning, meaning_of
+from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.history import History
 from interlock.answers.relevance import is_irrelevant
 from interlock.answers.staleness import asked_for, mark_stale
@@ -38,16 +38,16 @@ class CheckedDraft(Value, frozen=True):
         return tuple(f"{item.text!r}, but {item.why}" for item in self.statements if not item.agrees)
 
 
-def meanings_of(ctx: EngineContext) -> dict[str, ToolMeaning]:
+def _meanings(ctx: EngineContext, history: History) -> Mapping[str, ToolMeaning]:
     """What the authors of all tools have said about their results."""
-    return {name: meaning_of(binding.tool) for name, binding in ctx.bindings.items()}
+    return history.kept.meanings({name: binding.tool for name, binding in ctx.bindings.items()})
 
 
 def facts_of(agent: Agent, history: History, given: Sequence[Source], ctx: EngineContext) -> tuple[NumberedFact, ...]:
     """The values that an answer may cite. What was given stands first, as it does not grow with the turn."""
     words, calls = agent.vocabulary or default_vocabulary(), (*history.calls, *history.below)
     sources = mark_stale((*given, *history.sources), calls, words.words)
-    return number_facts(sources, words, ctx.limits.max_evidence_chars, meanings_of(ctx))
+    return number_facts(sources, words, ctx.limits.max_evidence_chars, _meanings(ctx, history), history.kept)
 
 
 async def print_draft(
@@ -81,7 +81,7 @@ async def check_draft(
             return CheckedDraft(statements=statements)
         words, calls = agent.vocabulary or default_vocabulary(), (*history.calls, *history.below)
         known = [*mark_stale(sources, calls, words.words), *asked_for(calls), Source("question", question, echo=True)]
-        grounded = ground_safely(draft, known, words, ctx.limits, meanings_of(ctx))
+        grounded = ground_safely(draft, known, words, ctx.limits, _meanings(ctx, history), history.kept)
         # A draft that was not read as a whole is sent back for that alone.
         irrelevant = not grounded.unchecked and is_irrelevant(draft, question, grounded, history, statements)
         return CheckedDraft(grounded, irrelevant, statements)

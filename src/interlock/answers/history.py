@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import assert_never
 
+from msgspec import field
 from msgspec.structs import replace
 
 from interlock.answers.events import (
@@ -29,6 +30,7 @@ from interlock.answers.events import (
     event_of,
 )
 from interlock.answers.grounding import Source
+from interlock.answers.grounding.kept_evidence import KeptEvidence
 from interlock.answers.requirements import CallSeen
 from interlock.engine import TurnTail
 from interlock.errors import ConfigError
@@ -73,6 +75,8 @@ class History(Value, frozen=True):
     """What was noted while it was worked on, to be said with the answer."""
     notes: tuple[str, ...] = ()
     """What an answer must say whatever the model writes: changes that were only planned, nothing on file."""
+    kept: KeptEvidence = field(default_factory=KeptEvidence)
+    """What was read in its sources for an earlier draft; it lasts as long as the turn is held."""
 
     @property
     def own(self) -> tuple[CallSeen, ...]:
@@ -104,12 +108,13 @@ class Histories:
         self._store = store
         self._faults = faults
         self._folds: dict[str, _Fold] = {}
+        self._kept = KeptEvidence()
         self._reading = asyncio.Lock()  # what lies beside the records is waited for while they are folded
 
     async def read(self, turn: str, *, evidence: bool = True, depth: int = 4) -> History:
         """What a turn's records say now, with what lies beside them, and those of the turns it delegated to."""
         async with self._reading:
-            return await self._read(turn, evidence, depth)
+            return replace(await self._read(turn, evidence, depth), kept=self._kept)
 
     async def _read(self, turn: str, evidence: bool, depth: int) -> History:
         fold = self._folds.get(turn)
@@ -376,7 +381,9 @@ def _notes(record: Stored, content: Content) -> list[str]:
     if record.status == Status.PLANNED:
         return [f"{record.tool} was only planned; nothing was changed."]
     if record.status == Status.NO_DATA and not content.attempts:
-        return [f"{record.tool}: nothing is on file under the name that was looked for."]  # which a model may have written
+        return [
+            f"{record.tool}: nothing is on file under the name that was looked for."
+        ]  # which a model may have written
     if record.status == Status.NO_DATA:
         said = content.problem.message if content.problem is not None else content.said or "nothing on file"
         return [f"{record.tool}: {said}"]

@@ -10,18 +10,20 @@ from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.words import Meanings, WordTable
 
 
+def cue_patterns(table: Mapping[str, Sequence[str]]) -> dict[str, re.Pattern[str]]:
+    """By name of a table: what finds one of its words."""
+    return {
+        name: re.compile(rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, words), key=len, reverse=True))})(?!\w)", re.I)
+        for name, words in table.items()
+    }
+
+
 class Cues:
     """Words of a sentence that say how its figures are meant."""
 
-    def __init__(self, table: Mapping[str, Sequence[str]], sentences: Sentences, words: WordTable) -> None:
-        self._sentences, self._words = sentences, words
+    def __init__(self, patterns: Mapping[str, re.Pattern[str]], sentences: Sentences, words: WordTable) -> None:
+        self._patterns, self._sentences, self._words = patterns, sentences, words
         self._meanings: dict[int, Meanings] = {}
-        self._patterns = {
-            name: re.compile(
-                rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, words), key=len, reverse=True))})(?!\w)", re.I
-            )
-            for name, words in table.items()
-        }
         self._found: dict[tuple[str, int], bool] = {}
 
     def has(self, name: str, claim: Claim) -> bool:

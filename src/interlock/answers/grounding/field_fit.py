@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Sequence
 
 from interlock.answers.grounding.binding import Bound, NearWord, is_part_of, predicate_behind
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
-from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.figures import FigureMatcher
+from interlock.answers.grounding.known_rows import KnownFields, texts_of_sources
 from interlock.answers.grounding.mentions import is_within
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
@@ -67,19 +67,13 @@ class FieldFit:
     ) -> None:
         self._sentences, self._text, self._said = sentences, sentences.text, said
         self._facts, self._words, self._cues, self._matcher = facts, words, cues, matcher
-        self._asked_words = words.words.in_name(" ".join(fact.text for fact in facts if fact.echo and fact.text))
-        money = (fact.units | fact.money for fact in facts if not fact.echo)
-        self._currencies = frozenset[str]().union(*money) & words.units.currencies
+        known = once(facts, KnownFields)
+        self._asked_words = words.words.in_name(known.asked)
+        self._currencies = known.units & words.units.currencies
         self._source_words: dict[str, Meanings] = {}
         self._row_words: dict[int, Meanings] = {}
         self._field_words: Meanings | None = None
-        self._rows: dict[tuple[str, int], list[Fact]] = defaultdict(list)
-        self._texts: dict[int, set[str]] = defaultdict(set)
-        for fact in facts:
-            if fact.text:
-                self._texts[id(fact.place.row)].add(fact.text)
-            if fact.number is not None or fact.minutes is not None or any(fact.date):
-                self._rows[(fact.source, id(fact.place.row))].append(fact)
+        self._rows, self._texts = known.rows, known.texts
 
     def is_computed(self, claim: Claim) -> bool:
         """Whether a figure stands in a sum that is written out: what it is of was said before."""
@@ -161,7 +155,7 @@ class FieldFit:
         """What the texts of a source speak of."""
         found = self._source_words.get(source)
         if found is None:
-            texts = " ".join(fact.text for fact in self._facts if fact.source == source and fact.text)[:_MOST_TEXT]
+            texts = once(self._facts, texts_of_sources, _MOST_TEXT).get(source, "")
             found = self._source_words[source] = self._words.words.in_name(texts)
         return found
 
@@ -197,7 +191,7 @@ class FieldFit:
 
     def _is_as_written(self, fact: Fact, claim: Claim) -> bool:
         """Whether a long figure stands in the row letter by letter: the 0932 of a card."""
-        return fact.prose or (_is_telling(claim) and claim.text in self._texts[id(fact.place.row)])
+        return fact.prose or (_is_telling(claim) and (id(fact.place.row), claim.text) in self._texts)
 
     def _counts(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
         """Whether a number of rows is what is counted: by what they are called, or by what they have in common."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from interlock.answers.grounding.evidence import Source, read_evidence
+from interlock.answers.grounding.evidence import Source
+from interlock.answers.grounding.kept_evidence import KeptEvidence
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.normal_text import normalise
 from interlock.answers.grounding.support import Grounded, Support
 from interlock.answers.grounding.tracing import Tracer
 from interlock.answers.grounding.vocabulary import Vocabulary, default_vocabulary
 from interlock.config import TextLimits
+
+_NO_MEANINGS: Mapping[str, ToolMeaning] = MappingProxyType({})
 
 
 def ground(
@@ -21,10 +25,12 @@ def ground(
     vocabulary: Vocabulary | None = None,
     limits: TextLimits | None = None,
     meanings: Mapping[str, ToolMeaning] | None = None,
+    kept: KeptEvidence | None = None,
 ) -> Grounded:
     """Trace every claim of an answer to where it comes from.
 
     The work has a bound that follows from the limits: an answer with more in it is not checked, and so not supported.
+    `kept`: what was read in the sources for an earlier answer, and is not read again.
     """
     words, limits = vocabulary or default_vocabulary(), limits or TextLimits()
     if len(answer) > limits.max_draft_chars:
@@ -33,8 +39,8 @@ def ground(
     said = words.claims(normal.text)
     if len(said) > limits.max_claims:
         return Grounded(unchecked=_over(len(said), "figures, names and dates", limits.max_claims, "max_claims"))
-    evidence = read_evidence(sources, words, limits.max_evidence_chars, meanings)
-    found = Tracer(normal.text, said, evidence, words, meanings or {}).run()
+    evidence = (kept or KeptEvidence()).read(sources, words, limits.max_evidence_chars, meanings)
+    found = Tracer(normal.text, said, evidence, words, _NO_MEANINGS if meanings is None else meanings).run()
     grounded = Grounded(
         tuple(_as_written(support, answer, normal.locate(support.start, support.end)) for support in found)
     )
@@ -61,10 +67,11 @@ def ground_safely(
     vocabulary: Vocabulary | None = None,
     limits: TextLimits | None = None,
     meanings: Mapping[str, ToolMeaning] | None = None,
+    kept: KeptEvidence | None = None,
 ) -> Grounded:
     """The same for a text that may hold anything: what cannot be read is supported by nothing."""
     try:
-        return ground(answer, sources, vocabulary, limits, meanings)
+        return ground(answer, sources, vocabulary, limits, meanings, kept)
     except Exception as error:  # noqa: BLE001 - a fault in a check must hold the answer back, not let it out
         text = f"(a text that cannot be checked: {type(error).__name__})"
         return Grounded((Support(text, "number", 0, len(answer)),))

@@ -36,7 +36,7 @@ class Opposites:
         for fact in islice(known, _MOST_FACTS):
             self._add_side(fact)
             if not (fact.number == Decimal(0) or fact.truth is False or fact.counted or fact.label):
-                for name in islice(fact.place.names(), 2):
+                for name in islice(fact.place.field.names(), 2):
                     self._present[self._stems(name)].append(fact.place.row)
 
     def _stems(self, name: str) -> frozenset[str]:

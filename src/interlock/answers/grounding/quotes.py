@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interlock.answers.grounding.evidence import Fact
-from interlock.answers.grounding.sentences import Sentences
+from interlock.answers.grounding.evidence import Fact, once
+from interlock.answers.grounding.sentences import Sentences, split_sentences
 
 _SHORTEST = 20
 """A shorter text is a value, and is read as one."""
@@ -22,17 +22,28 @@ class Quotes:
             if len(said) >= _SHORTEST_SENTENCE:
                 wanted.setdefault(said, []).append(number)
         self._found: dict[int, Fact] = {}
-        for fact in facts if wanted else ():
-            if len(fact.text) < _SHORTEST or fact.echo or fact.asked or fact.stale:
-                continue
-            written = Sentences(fact.text)
-            for one in written.all:
-                for number in wanted.get(_plain(fact.text[one.start : one.end]), ()):
-                    self._found.setdefault(number, fact)
+        known = once(facts, _first_with_sentence) if wanted else {}
+        for said, numbers in wanted.items():
+            if said in known:
+                self._found |= dict.fromkeys(numbers, known[said])
 
     def find(self, sentence: int) -> Fact | None:
         """The text that has a sentence, by its number."""
         return self._found.get(sentence)
+
+
+def _first_with_sentence(facts: Sequence[Fact]) -> dict[str, Fact]:
+    """By sentence: the first text that has it."""
+    found: dict[str, Fact] = {}
+    read: set[str] = set()
+    for fact in facts:
+        text = fact.text
+        if len(text) < _SHORTEST or text in read or fact.echo or fact.asked or fact.stale:
+            continue
+        read.add(text)
+        for one in split_sentences(text):
+            found.setdefault(_plain(text[one.start : one.end]), fact)
+    return found
 
 
 def _plain(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from interlock.values import Json
 
@@ -39,18 +40,18 @@ _MOST_ROWS = 500
 
 def plain_name(text: str) -> str:
     """A name as it is compared: words in lower case, whatever stands between them."""
+    if text.isascii() and text.isalnum():
+        return text.lower()
     return " ".join(_BARE.sub(" ", text.lower()).split())
 
 
 class Row:
     """One object of a result, with what it goes by; the rows around it say more about it."""
 
-    __slots__ = ("names", "of_call", "parent", "path")
+    __slots__ = ("names", "of_call", "parent")
 
-    def __init__(
-        self, parent: Row | None, path: str, names: Mapping[str, frozenset[str]], *, of_call: bool = False
-    ) -> None:
-        self.parent, self.path, self.names = parent, path, names
+    def __init__(self, parent: Row | None, names: Mapping[str, frozenset[str]], *, of_call: bool = False) -> None:
+        self.parent, self.names = parent, names
         self.of_call = of_call
         """Made of the arguments of a call, around all that it returned."""
 
@@ -66,7 +67,7 @@ class Row:
         return next((row.names[kind] for row in self.chain() if kind in row.names), frozenset())
 
 
-NOWHERE = Row(None, "", {})
+NOWHERE = Row(None, {})
 
 
 def kind_of_argument(name: str) -> str:
@@ -82,23 +83,44 @@ def names_of(
 
     `varying`: of an object in a list, the fields in which the objects of the list differ.
     """
-    found: dict[str, set[str]] = defaultdict(set)
+    found: dict[str, set[str]] = {}
     for key, item in value.items():
-        lower = _CAMEL.sub("_", str(key)).lower()
-        if not isinstance(item, str) and not (type(item) is int and "id" in lower):
+        if type(item) is not str and type(item) is not int and not isinstance(item, str):
             continue
-        if lower in _NO_NAMES:
+        name = str(key)
+        way, kind, may_be_number = _way_of_naming(name) if len(name) <= _LONGEST_NAME else _find_way(name)
+        if way == _NEVER or not (isinstance(item, str) or may_be_number):
             continue
-        plain = plain_name(str(item))
-        if not plain or len(plain) > _LONGEST_NAME or plain.count(" ") >= _MOST_WORDS or _is_sentence(str(item)):
+        said = str(item)
+        if way == _IF_TELLING and not (key in varying if varying is not None else said[:1].isupper()):
             continue
-        if _KEYS.match(lower):
-            found[where].add(plain)
-        elif _KEY_ENDS.match(lower):
-            found[kind_of_argument(lower)].add(plain)
-        elif lower in STATES or (key in varying if varying is not None else str(item)[:1].isupper()):
-            found[lower].add(plain)
+        plain = plain_name(said)
+        if plain and len(plain) <= _LONGEST_NAME and plain.count(" ") < _MOST_WORDS and not _is_sentence(said):
+            kind = where if way == _OWN else kind
+            if kind in found:
+                found[kind].add(plain)
+            else:
+                found[kind] = {plain}
     return {kind: frozenset(names) for kind, names in found.items()}
+
+
+_NEVER, _OWN, _OF_KIND, _IF_TELLING = range(4)
+
+
+def _find_way(key: str) -> tuple[int, str, bool]:
+    """How the value of a key can be a name, of which kind, and whether a number there is one."""
+    lower = _CAMEL.sub("_", key).lower()
+    number = "id" in lower
+    if lower in _NO_NAMES:
+        return _NEVER, "", number
+    if _KEYS.match(lower):
+        return _OWN, "", number
+    if _KEY_ENDS.match(lower):
+        return _OF_KIND, kind_of_argument(lower), number
+    return (_OF_KIND if lower in STATES else _IF_TELLING), lower, number
+
+
+_way_of_naming = lru_cache(maxsize=4096)(_find_way)  # tables have the same keys in each row
 
 
 def _is_sentence(text: str) -> bool:

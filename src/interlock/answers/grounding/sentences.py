@@ -43,7 +43,7 @@ class Sentences:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.all = tuple(_split(text))
+        self.all = tuple(split_sentences(text))
         self._starts = [one.start for one in self.all]
         self._breaks = [match.start() for match in _BREAK.finditer(text)]
 
@@ -75,7 +75,8 @@ class Sentences:
         return max(0, bisect_right(self._breaks, end - 1) - bisect_right(self._breaks, start - 1))
 
 
-def _split(text: str) -> list[SentenceSpan]:
+def split_sentences(text: str) -> list[SentenceSpan]:
+    """Where the sentences of a text stand."""
     found: list[SentenceSpan] = []
     header: tuple[tuple[int, int], ...] = ()
     at = paragraph = 0

@@ -127,7 +127,7 @@ class States:
         return heads if heads[0] == number else (number, [])
 
     def _pairs(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
-        denied = self._table.denies(text)
+        denied = len(here) > 1 and self._table.denies(text)
         for n, one in enumerate(here):
             for other in here[n + 1 :]:
                 if one.compared or other.compared or set(one.names) & set(other.names):

@@ -8,27 +8,36 @@ from decimal import Decimal
 from interlock.answers.grounding.claims import Units
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.rows import NOWHERE, Row
+from interlock.answers.grounding.value_path import ValuePath
 from interlock.answers.grounding.words import Meanings
 
 
 class Term:
     """A figure that others may be made from: a value of a result, or one that was made from such."""
 
-    __slots__ = ("column", "described", "number", "own", "path", "row", "source", "units")
+    __slots__ = ("_made", "_place", "column", "described", "number", "own", "row", "source", "units")
 
     def __init__(self, fact: Fact) -> None:
         assert fact.number is not None
         self.number, self.units = fact.number, fact.units | fact.money
-        self.source, self.path, self.column = fact.source, fact.place.path, fact.place.column
+        self.source, self.column = fact.source, fact.place.column
+        self._made = ""
+        self._place: ValuePath | None = fact.place
         self.row: Row = fact.place.row
         self.own: Meanings = fact.own
         self.described: Meanings = fact.described
+
+    @property
+    def path(self) -> str:
+        """Where it stands, or how it was made; written out for the few that are shown."""
+        return self._made if self._place is None else self._place.path
 
     @classmethod
     def from_others(cls, number: Decimal, units: Units, source: str, what: str) -> Term:
         """One that was made from others."""
         term = cls.__new__(cls)
-        term.number, term.units, term.source, term.path, term.column = number, units, source, what, what
+        term.number, term.units, term.source, term.column = number, units, source, what
+        term._made, term._place = what, None
         term.row, term.own, term.described = NOWHERE, frozenset(), frozenset()
         return term
 

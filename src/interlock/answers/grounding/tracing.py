@@ -16,12 +16,13 @@ from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.day_times import DayTimes
 from interlock.answers.grounding.denied_figures import hold_denied
 from interlock.answers.grounding.derivations import Derivations
-from interlock.answers.grounding.evidence import Evidence, Fact
+from interlock.answers.grounding.evidence import Evidence, Fact, once
 from interlock.answers.grounding.expressions import derive
 from interlock.answers.grounding.field_fit import FieldFit
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.hearsay import Hearsay
 from interlock.answers.grounding.index import FactIndex
+from interlock.answers.grounding.known_rows import first_dated, largest_count, old_words
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
 from interlock.answers.grounding.quotes import Quotes
@@ -66,8 +67,8 @@ _PAST_AFTER = re.compile(
 
 
 _BOUND_BEFORE = re.compile(
-    r"\b(?:over|under|above|below|than|at (?:least|most)|up to|within|between|until|till|by|before|after|since|exceeds?|"
-    r"reach(?:es)?|beyond|past|those|these|your|(?:between|from) \S{1,10} (?:and|to))\s+(?:the\s+)?\W?$",
+    r"\b(?:over|under|above|below|than|at (?:least|most)|up to|within|between|until|till|by|before|after|since|"
+    r"exceeds?|reach(?:es)?|beyond|past|those|these|your|(?:between|from) \S{1,10} (?:and|to))\s+(?:the\s+)?\W?$",
     re.I,
 )
 """A bound that the question has set: "over $500", "before 12 June"."""
@@ -94,22 +95,19 @@ class Tracer:
         self._matcher = FigureMatcher(words)
         self._sentences = Sentences(text)
         self._quotes = Quotes(self._sentences, evidence.facts)
-        names = Names(text, evidence.facts, meanings, words)
+        names = Names(evidence.facts, meanings, words)
         named = [*names.find(self._sentences, _addresses(said)), *names.find_dates(said)]
         self._mentions = sorted(named, key=lambda mention: mention.start)
         self._starts = [mention.start for mention in self._mentions]
         spoken = {(kind, name) for mention in self._mentions for kind, same in mention.names.items() for name in same}
-        self._index = FactIndex(said, evidence.facts, words.field_magnitudes.values(), words.measures, spoken)
+        self._index = FactIndex(evidence.facts, words.field_magnitudes.values(), words.measures, spoken)
         self._binder = Binder(self._sentences, said, self._mentions, words.words, _replaced_names(evidence.facts))
-        self._cues = Cues(words.derivations, self._sentences, words.words)
-        counts = [fact.number for fact in evidence.facts if fact.counted and fact.number is not None]
+        self._cues = Cues(words.cues, self._sentences, words.words)
         things = {name for mention in self._mentions for name in mention.names.items()}
-        self._most = max([*counts, Decimal(len({fact.source for fact in evidence.facts})), Decimal(len(things))])
+        self._most = max(once(evidence.facts, largest_count), Decimal(len(things)))
         self._fields = FieldFit(self._sentences, said, evidence.facts, words, self._cues, self._matcher)
-        self._dated = [fact for fact in evidence.facts if all(fact.date)][:_MOST_DATED]
-        old = (fact.own for fact in evidence.facts if fact.stale and fact.number is not None)
-        self._old = frozenset[str]().union(*old)
-        """What the fields are called of which the results hold an older value."""
+        self._dated = once(evidence.facts, first_dated, _MOST_DATED)
+        self._old = once(evidence.facts, old_words)
         self._days_in_texts: dict[str, Fact | None] = {}
         self._in_own_units = frozenset(
             name

@@ -16,6 +16,7 @@ from interlock.answers.grounding.claims import NO_UNIT, Units
 # Words of a name; a digit belongs to one only as its power: `area_m2` has "m2", but `x2_in` has "x" and "in".
 _TOKENS = re.compile(r"(?<![0-9])[A-Za-z$%€£¥°]+[23]?(?![0-9A-Za-z])|(?<![0-9A-Za-z])[A-Za-z]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_LONGEST_KEPT, _MOST_KEPT = 80, 10_000
 _PAIRS = ("km h", "m s")
 """Two words at the end of a name that are one unit: speed_km_h."""
 
@@ -36,6 +37,7 @@ class UnitTable:
         self.spoken = tuple(sorted({*self._exact, *self._words} - set(words["not_spoken"]), key=len, reverse=True))
         """What may follow a figure in an answer, longest first."""
         self._labels = _labels(table, self._exact)
+        self._known: dict[str, Units] = {}
 
     def label(self, units: Units) -> str:
         """A unit as it is printed behind a figure; nothing where it may be one of several."""
@@ -57,6 +59,14 @@ class UnitTable:
 
     def in_name(self, name: str) -> Units:
         """The units that a field's name speaks of: `total_acres`, `costUsd`, `tmax_f`; `trees_per_mile` is per mile."""
+        found = self._known.get(name)
+        if found is None:
+            found = self._find_in_name(name)
+            if len(name) <= _LONGEST_KEPT and len(self._known) < _MOST_KEPT:
+                self._known[name] = found
+        return found
+
+    def _find_in_name(self, name: str) -> Units:
         words = self._name_words(name)
         # `min` is a statistic only behind a unit (`temp_c_min`); otherwise it means minutes (`wait_min`).
         while len(words) > 1 and words[-1] in self._statistics and (words[-1] != "min" or self._is_unit(words[-2])):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.words import WordTable
 
@@ -24,10 +24,7 @@ def find_unknown_names(
     if not found:
         return
     wanted = {word for _match, words in found for word in words}
-    seen: set[str] = set()
-    for fact in facts:
-        if fact.text:
-            seen.update(wanted.intersection(_all_words(fact.text)))
+    seen = set(wanted & once(facts, _words_of_texts))
     for meaning in meanings.values():
         texts = [meaning.description, *(name for values in meaning.names.values() for name in values)]
         texts += [name for values in meaning.names.values() for names in values.values() for name in names]
@@ -40,6 +37,13 @@ def find_unknown_names(
 def _words(name: str, table: WordTable, known: frozenset[str]) -> list[str]:
     """The words of a name, without those that any sentence has: "In February", "Your Basic"."""
     return [word for word in _all_words(name) if word not in known and table.meanings(word)]
+
+
+def _words_of_texts(facts: Sequence[Fact]) -> set[str]:
+    found: set[str] = set()
+    for text in {fact.text for fact in facts}:
+        found.update(_all_words(text))
+    return found
 
 
 def _all_words(text: str) -> list[str]:

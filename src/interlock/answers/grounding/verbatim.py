@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from interlock.answers.grounding.claims import Claim
-from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.evidence import Fact, once
 
 _TOKEN = re.compile(r"[\w./:#+<>=~-]{0,80}\d[\w./:#+<>=~-]{0,80}")
 _NEXT_WORD = re.compile(r"\s+([^\W\d_]{2,30})\b")
@@ -18,7 +18,7 @@ _A_FIGURE = re.compile(r"[\W\d]*|[+-]?\d[\d.,]*-?[^\W\d_]+")
 class Codes:
     """The codes of an answer that stand in a text of a result."""
 
-    def __init__(self, text: str, said: Sequence[Claim], facts: Iterable[Fact]) -> None:
+    def __init__(self, text: str, said: Sequence[Claim], facts: Sequence[Fact]) -> None:
         self._spans: dict[str, list[tuple[int, int]]] = {}
         for match in _TOKEN.finditer(text) if said else ():
             code = match[0].rstrip(".:-").removeprefix("#")
@@ -28,15 +28,12 @@ class Codes:
                     self._spans.setdefault(code[:-1].lower(), []).append((match.start(), match.end()))
         self._known: dict[int, Fact] = {}
         """By the place where a code begins: what it stands in."""
-        for fact in facts if self._spans else ():
-            if fact.text and fact.trusted and not (fact.asked or fact.echo or fact.stale):
-                self._find(fact)
-
-    def _find(self, fact: Fact) -> None:
-        for match in _TOKEN.finditer(fact.text):
-            for start, end in self._spans.get(match[0].rstrip(".:-").removeprefix("#").lower(), ()):
+        known = once(facts, _places_of_codes) if self._spans else {}
+        # In the order of the facts: where two spellings are known, the one that was returned first is named.
+        for at, code in sorted((known[code], code) for code in self._spans if code in known):
+            for start, end in self._spans[code]:
                 for place in range(start, end):
-                    self._known.setdefault(place, fact)
+                    self._known.setdefault(place, facts[at])
 
     def find(self, claim: Claim) -> Fact | None:
         """The text that has the code which a claim is, or is a part of."""
@@ -65,6 +62,19 @@ class OrdinalPhrases:
     def find(self, claim: Claim) -> Fact | None:
         """The text that has the ordinal with the word behind it."""
         return self._found.get(self._phrases.get(claim.start, ""))
+
+
+def _places_of_codes(facts: Sequence[Fact]) -> dict[str, int]:
+    """By what may be a code: the place of the first fact with a text that has it."""
+    found: dict[str, int] = {}
+    read: set[str] = set()
+    for place, fact in enumerate(facts):
+        text = fact.text
+        if text and fact.trusted and text not in read and not (fact.asked or fact.echo or fact.stale):
+            read.add(text)
+            for match in _TOKEN.finditer(text):
+                found.setdefault(match[0].rstrip(".:-").removeprefix("#").lower(), place)
+    return found
 
 
 def _is_code(token: str) -> bool:

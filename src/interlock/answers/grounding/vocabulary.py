@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from interlock.answers.grounding.claims import Claim, Recogniser
+from interlock.answers.grounding.cues import cue_patterns
 from interlock.answers.grounding.foreign import ForeignWords
 from interlock.answers.grounding.measures import Measures
+from interlock.answers.grounding.patterns import one_of
 from interlock.answers.grounding.recognisers.addresses import Domains, Mails, Phones, References, Urls
 from interlock.answers.grounding.recognisers.citations import Citations
 from interlock.answers.grounding.recognisers.dates import Dates, DayLists, MonthNames, Periods, Weekdays
@@ -19,7 +22,7 @@ from interlock.answers.grounding.recognisers.durations import Durations
 from interlock.answers.grounding.recognisers.identifiers import Identifiers
 from interlock.answers.grounding.recognisers.markers import blank, without_markers
 from interlock.answers.grounding.recognisers.number_words import NumberWords, ordinal_words
-from interlock.answers.grounding.recognisers.numbers import Numbers, OddNumbers, OtherDigits
+from interlock.answers.grounding.recognisers.numbers import Numbers, NumbersOfResults, OddNumbers, OtherDigits
 from interlock.answers.grounding.recognisers.times import Times
 from interlock.answers.grounding.recognisers.unread import Unread
 from interlock.answers.grounding.state_words import StateTable
@@ -35,6 +38,8 @@ _STAMP = re.compile(
     r"(?P<day>(?:1[89]|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))(?:[T ]\d\d:\d\d[\d:.Z+-]{0,16})?"
 )
 _FIGURE = re.compile(r"[-+−$€£¥₹<>=~≥≤^]{0,3}[\d.½¼¾]")
+_A_DIGIT = re.compile(r"\d")
+_NUMBER_BEHIND = re.compile(r"(?P<name>(?:[A-Za-z]{1,40} ){1,8})(?P<digits>[0-9]{1,7})")
 _SHORT, _MOST_READ = 80, 20_000
 
 
@@ -48,7 +53,7 @@ class Vocabulary:
         self.measures = Measures(tables["units"])
         self.foreign = ForeignWords(tables["foreign"])
         self.states = StateTable(tables["states"])
-        self.derivations: dict[str, list[str]] = tables["derivations"]
+        self.cues = cue_patterns(tables["derivations"])
         """The words that say how a figure was made from others: total, left, on average."""
         self.field_magnitudes: dict[str, int] = tables["numbers"]["field_magnitudes"]
         """What the end of a field's name multiplies its figure by, as a power of ten: sales_bn."""
@@ -59,8 +64,10 @@ class Vocabulary:
         self.number_words = NumberWords(tables["numbers"], self.units, numbers)
         self._read: dict[str, tuple[Claim, ...]] = {}
         """Short texts of results that were read before: tables say the same in many rows."""
-        spelled = "|".join([*tables["numbers"]["words"], *tables["numbers"]["large"], *tables["dates"]["months"]])
-        self._worth_reading = re.compile(rf"[\d@½¼¾⅓⅔⅛]|://|\b(?:{spelled})\b|noon|midnight", re.I)
+        self._plain_names: dict[tuple[str, int], bool] = {}
+        """Whether a figure of so many digits behind a name is a plain one."""
+        spelled = one_of([*tables["numbers"]["words"], *tables["numbers"]["large"], *tables["dates"]["months"]])
+        self._worth_reading = re.compile(rf"[\d@½¼¾⅓⅔⅛]|://|\b{spelled}\b|noon|midnight", re.I)
         # The order matters: what one recogniser has found is out of the sight of the next.
         self._recognisers: tuple[Recogniser, ...] = (
             Urls(),
@@ -84,11 +91,18 @@ class Vocabulary:
             Unread(tables["unread"]),
         )
 
+        # What nobody understands holds an answer back; in a result it says nothing, and comes last.
+        plain = NumbersOfResults(numbers)
+        self._of_results = tuple(plain if one is numbers else one for one in self._recognisers[:-1])
+
     def claims(self, text: str) -> tuple[Claim, ...]:
         """Everything in a text that can be checked, in order."""
+        return self._find(text, self._recognisers)
+
+    def _find(self, text: str, recognisers: Sequence[Recogniser]) -> tuple[Claim, ...]:
         found: list[Claim] = []
         text = without_markers(text)
-        for recogniser in self._recognisers:
+        for recogniser in recognisers:
             mine = list(recogniser.find(text))
             if mine:
                 found += mine
@@ -97,7 +111,7 @@ class Vocabulary:
 
     def claims_in_evidence(self, text: str) -> tuple[Claim, ...]:
         """The figures and dates in a text of a result. Most are names, codes and timestamps, which cost a look."""
-        if self._worth_reading.search(text) is None:
+        if _A_DIGIT.search(text) is None and self._worth_reading.search(text) is None:
             return ()
         stamp = _STAMP.fullmatch(text)
         if stamp is not None:
@@ -107,10 +121,34 @@ class Vocabulary:
             return ()  # one word that begins with no figure: a code
         found = self._read.get(text)
         if found is None:
-            found = tuple(claim for claim in self.claims(text) if claim.kind in ("number", "date"))
+            found = self._number_behind_name(text)
+        if found is None:
+            found = tuple(claim for claim in self._find(text, self._of_results) if claim.kind in ("number", "date"))
             if len(text) <= _SHORT and len(self._read) < _MOST_READ:
                 self._read[text] = found
         return found
+
+    def _number_behind_name(self, text: str) -> tuple[Claim, ...] | None:
+        """The figure of "Thing 12", where a name is followed by nothing but a plain figure; None where it may be more.
+
+        Tables have thousands of such names, one for each row. Whether the words before it make something else of the
+        figure (Section 12, June 12) is found out once for the name.
+        """
+        match = _NUMBER_BEHIND.fullmatch(text) if len(text) <= _SHORT else None
+        if match is None:
+            return None
+        name, digits = match["name"], match["digits"]
+        key = (name, len(digits))
+        if key not in self._plain_names:
+            if len(self._plain_names) >= _MOST_READ:
+                return None
+            like = self._find(f"{name}1{'0' * (len(digits) - 1)}", self._of_results)
+            self._plain_names[key] = (
+                len(like) == 1 and like[0].kind == "number" and like[0].start == len(name) and not like[0].units
+            )
+        if not self._plain_names[key]:
+            return None
+        return (Claim("number", digits, len(name), len(text), number=Decimal(digits)),)
 
     def extend(self, file: Path) -> Vocabulary:
         """This vocabulary with the tables of a file added: the same tables, with entries of its own."""

@@ -13,6 +13,8 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "ly", "s")
 _SHORTEST = 3
+_LONGEST_KEPT = 500
+"""What a shorter text stands for is remembered: names of fields and descriptions of tools come again and again."""
 
 
 @lru_cache(maxsize=8192)
@@ -41,6 +43,7 @@ class WordTable:
                 kept = self._groups.get(stem(word), frozenset())
                 self._groups[stem(word)] = kept | {f"={name}"}
         self._known: dict[str, Meanings] = {}
+        self._in_name = lru_cache(maxsize=4096)(self._find_in_name)
 
     def meanings(self, word: str) -> Meanings:
         """What a word may stand for; nothing for one that is in any sentence."""
@@ -56,6 +59,9 @@ class WordTable:
 
     def in_name(self, name: str) -> Meanings:
         """What the words of a field's name, or of a sentence about it, stand for."""
+        return self._in_name(name) if len(name) <= _LONGEST_KEPT else self._find_in_name(name)
+
+    def _find_in_name(self, name: str) -> Meanings:
         parts = (part for word in _WORD.findall(name.replace("_", " ")) for part in _CAMEL.split(word))
         return frozenset[str]().union(*map(self.meanings, parts))
 

@@ -15,7 +15,7 @@ class Urls:
     _PATTERN = re.compile(r"https?://[^\s<>\"')\]]+[^\s<>\"')\].,;:!?]", re.I)
 
     def find(self, text: str) -> Iterator[Claim]:
-        for match in self._PATTERN.finditer(text):
+        for match in self._PATTERN.finditer(text) if "://" in text else ():
             yield Claim("url", match[0], match.start(), match.end())
 
 
@@ -26,7 +26,7 @@ class Mails:
     _PATTERN = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
 
     def find(self, text: str) -> Iterator[Claim]:
-        for match in self._PATTERN.finditer(text):
+        for match in self._PATTERN.finditer(text) if "@" in text else ():
             yield Claim("mail", match[0], match.start(), match.end())
 
 
@@ -40,8 +40,10 @@ class Domains:
         r"(?:/[^\s<>\"')\]]{0,200}[^\s<>\"')\].,;:!?]|/)?(?![\w-])"
     )
 
+    _ENDING = re.compile(r"\.[a-z][a-z]")
+
     def find(self, text: str) -> Iterator[Claim]:
-        for match in self._PATTERN.finditer(text):
+        for match in self._PATTERN.finditer(text) if self._ENDING.search(text) else ():
             yield Claim("url", match[0], match.start(), match.end())
 
 
@@ -49,10 +51,10 @@ class Phones:
     """+1 541 555 0199, (541) 555-0199, 555-0199, extension 12."""
 
     _PATTERN = re.compile(
-        r"(?<![\w.,$€£])\+\d{1,3}[\s.-]?(?:\(?\d{1,5}\)?[\s./-]?){1,6}\d(?!\w)"
+        r"(?=[+(\d])(?:(?<![\w.,$€£])\+\d{1,3}[\s.-]?(?:\(?\d{1,5}\)?[\s./-]?){1,6}\d(?!\w)"
         r"|(?<![\w.,$€£-])\(\d{2,5}\)[\s.-]?\d{2,5}(?:[\s.-]\d{2,5}){0,3}(?!\w)"
         r"|(?<![\w.,$€£-])\d{3}[\s.-]\d{3}[\s.-]\d{4}(?!\w)|(?<![\w.,$€£/-])\d{3}-\d{4}(?![\w-])"
-        r"|(?<![\w.,$€£-])0\d{2,4}[\s-]\d{3,8}(?:[\s-]\d{2,4})?(?!\w)|(?<![\w.,$€£-])1-8\d\d-[A-Z0-9-]{5,10}"
+        r"|(?<![\w.,$€£-])0\d{2,4}[\s-]\d{3,8}(?:[\s-]\d{2,4})?(?!\w)|(?<![\w.,$€£-])1-8\d\d-[A-Z0-9-]{5,10})"
     )
 
     def find(self, text: str) -> Iterator[Claim]:
@@ -66,5 +68,5 @@ class References:
     _PATTERN = re.compile(r"\brecords? #?(?P<n>\d+)\b", re.I)
 
     def find(self, text: str) -> Iterator[Claim]:
-        for match in self._PATTERN.finditer(text):
+        for match in self._PATTERN.finditer(text) if "record" in text.lower() else ():
             yield Claim("reference", f"record {match['n']}", match.start(), match.end())

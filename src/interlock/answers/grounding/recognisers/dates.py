@@ -8,15 +8,20 @@ from decimal import Decimal
 from typing import Any
 
 from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.patterns import Hints, begins_with, one_of
 
 # 1000 to 2099: other four digits behind a month are a figure of their own.
 _YEAR = r"(?:1\d|20)\d\d"
 _MAY = 5
 
 
-def _month_pattern(table: Mapping[str, Any]) -> str:
+def _month_names(table: Mapping[str, Any]) -> list[str]:
     months = table["months"]
-    return "|".join([*months, *(f"{name[:3]}\\.?" for name in months), *(f"{name}\\.?" for name in table["short"])])
+    return [*months, *(f"{name[:3]}\\.?" for name in months), *(f"{name}\\.?" for name in table["short"])]
+
+
+def _month_pattern(table: Mapping[str, Any]) -> str:
+    return one_of(_month_names(table))
 
 
 class Dates:
@@ -24,8 +29,9 @@ class Dates:
 
     def __init__(self, table: Mapping[str, Any], ordinals: Mapping[str, int]) -> None:
         month = _month_pattern(table)
+        self._named = Hints(_month_names(table))
         self._ordinals = {"first": 1, **ordinals}
-        spoken = "|".join(sorted(self._ordinals, key=len, reverse=True))
+        spoken = one_of(sorted(self._ordinals, key=len, reverse=True))
         self._spoken = re.compile(
             rf"\b(?P<day>{spoken})\s+of\s+(?P<month>{month})(?:,?\s+(?P<year>{_YEAR}))?\b"
             rf"|\b(?P<month2>{month})\s+(?:the\s+)?(?P<day2>{spoken})\b",
@@ -33,19 +39,19 @@ class Dates:
         )
         self._months: list[str] = table["months"]
         self._pattern = re.compile(
-            rf"\b(?P<y1>{_YEAR})-(?P<m1>\d\d)(?:-(?P<d1>\d\d))?"
+            rf"{begins_with([*'0123456789', *_month_names(table)])}(?:\b(?P<y1>{_YEAR})-(?P<m1>\d\d)(?:-(?P<d1>\d\d))?"
             r"(?:[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b"
             rf"|\b(?P<M2>{month})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<y2>{_YEAR}))?\b"
             rf"|\b(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\.?\s+(?:of\s+)?(?P<M3>{month})(?:,?\s+(?P<y3>{_YEAR}))?\b"
             rf"|\b(?P<M4>{month})\s+(?P<y4>{_YEAR})\b"
             r"|(?<![\d/])(?P<m7>0?[1-9]|1[0-2])/(?P<y7>20\d\d)\b"
             rf"|\b(?P<d6>\d{{1,2}})\.(?P<m6>\d{{1,2}})\.(?P<y6>{_YEAR})\b"
-            r"|\b(?P<m5>\d{1,2})/(?P<d5>\d{1,2})/(?P<y5>(?:1\d|20)?\d\d)\b",
+            r"|\b(?P<m5>\d{1,2})/(?P<d5>\d{1,2})/(?P<y5>(?:1\d|20)?\d\d)\b)",
             re.I,
         )
 
     def find(self, text: str) -> Iterator[Claim]:
-        for match in self._spoken.finditer(text):
+        for match in self._spoken.finditer(text) if self._named.are_in(text.lower()) else ():
             spoken = self._ordinals[(match["day"] or match["day2"]).lower()]
             named = month_number(self._months, match["month"] or match["month2"])
             of = int(match["year"]) if match["year"] else None
@@ -70,20 +76,21 @@ class DayLists:
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         self._months: list[str] = table["months"]
+        self._named = Hints(_month_names(table))
         self._pattern = re.compile(
             rf"\b(?P<month>{_month_pattern(table)})\s+(?P<first>\d{{1,2}})(?:st|nd|rd|th)?\s*(?:and|&|–|-)\s*"
             rf"(?P<second>[12]?\d|3[01])(?:st|nd|rd|th)?(?![\d:])(?:,?\s+(?P<year>{_YEAR}))?\b",
             re.I,
         )
         self._days_first = re.compile(
-            r"(?<![\d.,$€£:/-])(?P<first>[12]?\d|3[01])(?:st|nd|rd|th)?\s*(?:and|&|–|-|to|until|or)\s*"
+            r"(?=\d)(?<![\d.,$€£:/-])(?P<first>[12]?\d|3[01])(?:st|nd|rd|th)?\s*(?:and|&|–|-|to|until|or)\s*"
             rf"(?P<second>[12]?\d|3[01])(?:st|nd|rd|th)?\.?\s+(?:of\s+)?(?P<month>{_month_pattern(table)})"
             rf"(?:,?\s+(?P<year>{_YEAR}))?\b",
             re.I,
         )
 
     def find(self, text: str) -> Iterator[Claim]:
-        for pattern in (self._pattern, self._days_first):
+        for pattern in (self._pattern, self._days_first) if self._named.are_in(text.lower()) else ():
             for match in pattern.finditer(text):
                 yield from self._days(text, match)
 
@@ -105,8 +112,8 @@ class Weekdays:
         names = [*self._days, *(name[:3] for name in self._days), *table["short_weekdays"]]
         # "sun", "sat", "wed" and "mon" are words: only with a capital, and the short ones never at a sentence's end.
         self._pattern = re.compile(
-            rf"(?<!\b[Tt]he )\b(?P<day>{'|'.join(name.capitalize() for name in names)})(?:s|'s)?\b"
-            rf"|\b(?P<full>{'|'.join(name.capitalize() for name in self._days)})(?:s|'s)?\b"
+            rf"(?=[A-Z])(?:(?<!\b[Tt]he )\b(?P<day>{'|'.join(name.capitalize() for name in names)})(?:s|'s)?\b"
+            rf"|\b(?P<full>{'|'.join(name.capitalize() for name in self._days)})(?:s|'s)?\b)"
         )
 
     def find(self, text: str) -> Iterator[Claim]:
@@ -121,6 +128,7 @@ class MonthNames:
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         self._months: list[str] = table["months"]
+        self._names = tuple(name.capitalize() for name in self._months)
         names = "|".join(name.capitalize() for name in self._months if name not in ("march", "may"))
         lead = (
             r"(?:in|since|until|till|by|of|for|from|to|and|through|during|before|after|early|late|mid|last|next|this)"
@@ -130,7 +138,7 @@ class MonthNames:
         )
 
     def find(self, text: str) -> Iterator[Claim]:
-        for match in self._pattern.finditer(text):
+        for match in self._pattern.finditer(text) if any(name in text for name in self._names) else ():
             group = "one" if match["one"] else "two"
             month = month_number(self._months, match[group])
             yield Claim("date", match[group], match.start(group), match.end(group), date=(None, month, None))

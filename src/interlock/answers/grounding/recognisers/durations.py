@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.patterns import begins_with
 
 _MINUTES = frozenset({"minute"})
 
@@ -19,6 +20,7 @@ class Durations:
         self._words: dict[str, int] = table["words"]
         number = rf"\d{{1,3}}|{'|'.join(self._words)}"
         self._pattern = re.compile(
+            rf"{begins_with(['an', *'0123456789', *self._words])}"
             rf"\b(?P<hours>an|{number})[\s-]?(?:hours?|hrs?|h)(?:\s+and|,)?\s*"
             rf"(?:(?P<part>a quarter|three quarters|half)\b"
             rf"|(?P<minutes>(?:twenty|thirty|forty|fifty)-\w{{3,5}}|{number})[\s-]?(?:minutes?|mins?|m)\b)",

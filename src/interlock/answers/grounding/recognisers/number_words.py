@@ -11,8 +11,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.patterns import Hints, begins_with, one_of
 from interlock.answers.grounding.recognisers.markers import blank
-from interlock.answers.grounding.recognisers.numbers import Numbers
+from interlock.answers.grounding.recognisers.numbers import Numbers, spoken_units
 from interlock.answers.grounding.recognisers.unread import UNREAD
 from interlock.answers.grounding.units import UnitTable
 
@@ -27,6 +28,12 @@ _LEAST = 2
 """From two on: "one" is more often a pronoun."""
 
 
+_SINGLE = (
+    "minute|hour|day|week|month|year|mile|kilometre|kilometer|dollar|euro|pound|hectare|acre|ton|tonne|litre|liter"
+    "|gallon"
+)
+
+
 class NumberWords:
     """Numbers in words; parts and multiples of something else are a `ratio`, and places in an order an `ordinal`."""
 
@@ -37,14 +44,20 @@ class NumberWords:
         self._multiples: dict[str, int] = table["multiples"]
         self._ordinals = ordinal_words(table)
         self._units, self._numbers = units, numbers
-        word = "|".join([*self._words, *self._large])
-        unit = "|".join(map(re.escape, units.spoken)).replace(r"\ ", r"[\s-]")
+        word = one_of([*self._words, *self._large])
+        several = {*self._words, *self._large, *self._parts, *self._multiples, *self._ordinals, "couple", "half"}
+        self._any = Hints([*several, "third", "quarter", *_SINGLE.split("|")])
+        self._hints = Hints([*self._words, *self._large, "couple"])
+        self._shared = Hints([*self._parts, *self._multiples])
+        self._ordered = Hints({name.rpartition("-")[2] for name in self._ordinals})
+        unit = spoken_units(units)
         self._halves = re.compile(
             rf"\b(?:(?P<count>an?|{'|'.join(self._words)})\s+(?:(?P<first>{unit})\s+)?)?(?P<and>and\s+)?(?:a\s+|an\s+)?half(?:\s+an?\b)?"
             rf"(?:[\s-](?P<unit>{unit}|dozen|million|billion|thousand|hundred)\b)?",
             re.I,
         )
         self._pattern = re.compile(
+            rf"{begins_with(['minus', 'negative', 'a', 'couple', *self._words, *self._large])}"
             rf"\b(?P<sign>minus\s|negative\s)?(?P<word>(?:an?\s)?(?:couple\sof|{word})(?:(?:[\s-]{{1,4}}(?:and\s{{1,4}})?)(?:{word}))*)"
             rf"(?:\spoint(?P<places>(?:\s(?:{'|'.join(self._words)})){{1,8}}))?\b(?:[\s-](?P<unit>{unit})\b)?",
             re.I,
@@ -59,15 +72,17 @@ class NumberWords:
             re.I,
         )
         self._single = re.compile(
-            r"\b(?:nearly|almost|about|over|around|roughly|under|within|than)\s+(?P<said>an?\s(?P<unit>minute|hour|day|week|month|year|mile|kilometre|kilometer|dollar|euro|pound|hectare|acre|ton|tonne|litre|liter|gallon))\b",
+            rf"\b(?:nearly|almost|about|over|around|roughly|under|within|than)\s+(?P<said>an?\s(?P<unit>{_SINGLE}))\b",
             re.I,
         )
         self._order = re.compile(
-            rf"\b(?:(?:on|the|your|his|her|its|our|their|my|a|an|this|that|every|for)\s(?P<n>{'|'.join(self._ordinals)}))\b(?![\s-](?:party|hand|class|person|time\b))",
+            rf"\b(?=[otyhimaef])(?:(?:on|the|your|his|her|its|our|their|my|a|an|this|that|every|for)\s(?P<n>{'|'.join(self._ordinals)}))\b(?![\s-](?:party|hand|class|person|time\b))",
             re.I,
         )
 
     def find(self, text: str) -> Iterator[Claim]:
+        if not self._any.are_in(text.lower()):
+            return
         written, all_found = text, list[Claim]()
         for find in (
             self._find_halves,
@@ -88,7 +103,7 @@ class NumberWords:
 
     def _find_halves(self, text: str) -> Iterator[Claim]:
         """Two and a half hours, half an hour, half a dozen, half of them."""
-        for match in self._halves.finditer(text):
+        for match in self._halves.finditer(text) if "half" in text.lower() else ():
             said = (match["count"] or "").lower()
             count = 1 if said in ("a", "an") and match["and"] else self._words.get(said, 0)
             if count and not match["and"]:
@@ -108,13 +123,14 @@ class NumberWords:
 
     def _find_large_parts(self, text: str) -> Iterator[Claim]:
         """Three quarters of a million."""
-        for match in self._large_parts.finditer(text):
+        lower = text.lower()
+        for match in self._large_parts.finditer(text) if "quarter" in lower or "third" in lower else ():
             count = 3 if (match["n"] or "").lower() == "three" else 1
             number = Decimal(count) / self._parts[match["part"].lower()] * self._large[match["whole"].lower()]
             yield Claim("number", match[0], match.start(), match.end(), number=number)
 
     def _find_shares(self, text: str) -> Iterator[Claim]:
-        for match in self._shares.finditer(text):
+        for match in self._shares.finditer(text) if self._shared.are_in(text.lower()) else ():
             if match["multiple"]:
                 number = Decimal(self._multiples[match["multiple"].lower()])
             else:
@@ -132,12 +148,12 @@ class NumberWords:
             yield Claim("number", match["said"], match.start("said"), match.end("said"), number=Decimal(1), units=units)
 
     def _find_order(self, text: str) -> Iterator[Claim]:
-        for match in self._order.finditer(text):
+        for match in self._order.finditer(text) if self._ordered.are_in(text.lower()) else ():
             start = match.start("n")
             yield Claim("ordinal", match["n"], start, match.end(), number=Decimal(self._ordinals[match["n"].lower()]))
 
     def _find_numbers(self, text: str) -> Iterator[Claim]:
-        for match in self._pattern.finditer(text):
+        for match in self._pattern.finditer(text) if self._hints.are_in(text.lower()) else ():
             value = _LEAST if "couple" in match["word"].lower() else self.value(match["word"])
             if value is None:
                 yield from self._find_two(text, match)

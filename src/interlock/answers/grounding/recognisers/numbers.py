@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from interlock.answers.grounding.claims import Claim
-from interlock.answers.grounding.patterns import compile_table
+from interlock.answers.grounding.patterns import Hints, compile_table, one_of
 from interlock.answers.grounding.units import UnitTable
 
 # 1,234.5 with commas or narrow spaces in threes; 12,34,567 as in India; 12.5 and 1e3; .5. So 1,2 is no thousands.
@@ -39,6 +39,9 @@ class NumberContext(NamedTuple):
     falls: bool
 
 
+_NO_CONTEXT = NumberContext(about=False, bound="", falls=False)
+
+
 class Numbers:
     """$3.5 million, -40 °C, 1,234.5 acres, 12th."""
 
@@ -51,11 +54,14 @@ class Numbers:
                 compile_table(pattern, f"numbers.context.{name}")
         about, above, below = ("|".join(context[name]) for name in ("about", "above", "below"))
         self._about = re.compile(rf"(?:{about}|(?P<above>{above})|(?P<below>{below}))\s*$", re.I)
+        self._before = Hints([*context["about"], *context["above"], *context["below"]])
+        self._lost = Hints(context["loss"])
         self._loss = re.compile(rf"\b(?:{'|'.join(context['loss'])})\w*\b", re.I)
         # A bare m is metres, unless a currency leads the figure: it is no entry of its own in the alternatives.
         magnitude = "|".join([*sorted((m for m in self._magnitudes if m != "m"), key=len, reverse=True), "M"])
-        unit = "|".join(map(re.escape, units.spoken)).replace(r"\ ", r"[\s-]")
+        unit = spoken_units(units)
         self._pattern = re.compile(
+            r"(?=[-−–$€£¥₹\s\d.UCAMN])"
             # A hyphen is a minus only where no word or bracket ends before it: 97-98 is a span, (5)-3 a difference.
             r"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹])|\b(?:minus|negative)\s)?(?P<lead>(?:US|C|A)\$|[$€£¥₹])?\s?(?P<sign>(?<![\w)])[-−–])?"
             # Behind a comma another figure may begin: "classes 1,2,9" are three. Behind a dot only the rest of one.
@@ -69,9 +75,12 @@ class Numbers:
     def context(self, text: str, start: int) -> NumberContext:
         """What the words before a figure say about it: about, over, under, a decrease."""
         before = text[max(0, start - _BEFORE) : start]
-        about = self._about.search(before)
+        lower = before.lower()
+        about = self._about.search(before) if self._before.are_in(lower) else None
         bound = "" if about is None else ">" if about["above"] else "<" if about["below"] else ""
-        return NumberContext(about is not None, bound, self._loss.search(before) is not None)
+        return NumberContext(
+            about is not None, bound, self._lost.are_in(lower) and self._loss.search(before) is not None
+        )
 
     def is_figure(self, text: str) -> bool:
         """Whether a text is nothing but a figure with a unit or magnitude."""
@@ -79,6 +88,9 @@ class Numbers:
         return match is not None and bool(match["unit"] or match["mag"])
 
     def find(self, text: str) -> Iterator[Claim]:
+        return self._find(text, self.context)
+
+    def _find(self, text: str, context_at: Callable[[str, int], NumberContext]) -> Iterator[Claim]:
         for match in self._pattern.finditer(text):
             digits = _GROUPING.sub("", match["digits"])
             if match["vulgar"]:
@@ -90,7 +102,7 @@ class Numbers:
             minus = match["minus"] and not _TAKEN_FROM.search(text, max(0, match.start() - _BEFORE), match.start())
             start = next(match.start(part) for part in ("minus", "lead", "sign", "digits") if match[part])
             start = start if minus or not match["minus"] else match.end("minus")
-            context = self.context(text, start)
+            context = context_at(text, start)
             yield Claim(
                 "number",
                 text[start : match.end()].strip(),
@@ -108,17 +120,33 @@ class Numbers:
             )
 
 
+class NumbersOfResults:
+    """The same in a result, where a figure is what it is: whether "about" stands before it is of no account."""
+
+    def __init__(self, numbers: Numbers) -> None:
+        self._numbers = numbers
+
+    def find(self, text: str) -> Iterator[Claim]:
+        return self._numbers._find(text, _no_context)
+
+
+def _no_context(_text: str, _start: int) -> NumberContext:
+    return _NO_CONTEXT
+
+
 class OddNumbers:
     """Figures as other countries write them (3,7; 1.234,56; 1 000 000), fractions (3/4), and 24/7, which is none."""
 
     # "classes 1,2,9" are three figures: a decimal comma stands alone.
-    _COMMA = re.compile(r"(?<![\w.,])(?P<whole>\d{1,3}(?:\.\d{3}){0,5}|\d{1,12}),(?P<places>\d{1,2})(?![\d,]|\.\d)")
-    _DOTS = re.compile(r"(?<![\w.,])\d{1,3}(?:\.\d{3}){2,5}(?![\d,]|\.\d)")
-    _SPACES = re.compile(r"(?<![\w.,])(?<!\d )\d{1,3}(?: \d{3}){1,5}(?! ?\d|[.,]\d)")
-    _FRACTION = re.compile(r"(?<![\w.,/$€£-])(?P<over>\d{1,3})/(?P<under>\d{1,3})(?![\w/]|[.,]\d)")
+    _COMMA = re.compile(
+        r"(?=\d)(?<![\w.,])(?P<whole>\d{1,3}(?:\.\d{3}){0,5}|\d{1,12}),(?P<places>\d{1,2})(?![\d,]|\.\d)"
+    )
+    _DOTS = re.compile(r"(?=\d)(?<![\w.,])\d{1,3}(?:\.\d{3}){2,5}(?![\d,]|\.\d)")
+    _SPACES = re.compile(r"(?=\d)(?<![\w.,])(?<!\d )\d{1,3}(?: \d{3}){1,5}(?! ?\d|[.,]\d)")
+    _FRACTION = re.compile(r"(?=\d)(?<![\w.,/$€£-])(?P<over>\d{1,3})/(?P<under>\d{1,3})(?![\w/]|[.,]\d)")
 
     def __init__(self, units: UnitTable) -> None:
-        unit = "|".join(map(re.escape, units.spoken)).replace(r"\ ", r"[\s-]")
+        unit = spoken_units(units)
         self._unit = re.compile(rf"[\s-]?(?P<unit>{unit})(?![\w]|\s?\d)", re.I)
         self._units = units
 
@@ -142,6 +170,11 @@ class OddNumbers:
         start = match.start() - (lead in _CURRENCY_SIGNS)
         units = self._units.of(lead if lead in _CURRENCY_SIGNS else "" if unit is None else unit["unit"])
         return Claim("number", text[start:end], start, end, number=number, step=Decimal(1).scaleb(-places), units=units)
+
+
+def spoken_units(units: UnitTable) -> str:
+    """A pattern for the units that may follow a figure, the longest first."""
+    return one_of([re.escape(unit).replace(r"\ ", r"[\s-]") for unit in units.spoken])
 
 
 class OtherDigits:

@@ -10,16 +10,16 @@ from interlock.answers.grounding.claims import Claim
 # 15:41, 3:41:05 pm, 4 p.m.; not 16:9, which has one digit behind the colon, nor part of a longer run (1:23:45:67). A
 # hyphen may lead from another time (10:30-11:00), and otherwise makes it an offset or part of a name.
 _TIME = re.compile(
-    r"(?:(?<![\d:-])|(?<=:\d\d-)|(?<=[ap]m-)|(?<=[ap]\.m\.-))(?P<h>\d{1,2}):(?P<m>\d\d)(?::\d\d)?(?:\s?(?P<half>[ap])\.?m\b\.?)?(?!\d|:\d)"
-    r"|\b(?P<h2>\d{1,2})(?:\.(?P<m2>[0-5]\d))?\s?(?P<half2>[ap])\.?m\b\.?|\b(?P<noon>noon|midday|midnight)\b",
+    r"(?=[\dnm])(?:(?:(?<![\d:-])|(?<=:\d\d-)|(?<=[ap]m-)|(?<=[ap]\.m\.-))(?P<h>\d{1,2}):(?P<m>\d\d)(?::\d\d)?(?:\s?(?P<half>[ap])\.?m\b\.?)?(?!\d|:\d)"
+    r"|\b(?P<h2>\d{1,2})(?:\.(?P<m2>[0-5]\d))?\s?(?P<half2>[ap])\.?m\b\.?|\b(?P<noon>noon|midday|midnight)\b)",
     re.I,
 )
 _HOURS = ("twelve", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
 _PAST = {"half": 30, "quarter": 15, "a quarter": 15, "ten": 10, "twenty": 20, "five": 5, "twenty-five": 25}
 _SPOKEN = re.compile(
-    rf"\b(?P<part>{'|'.join(sorted(_PAST, key=len, reverse=True))})[\s-](?P<way>past|to)[\s-]"
+    rf"\b(?=[aefhnoqst])(?:(?P<part>{'|'.join(sorted(_PAST, key=len, reverse=True))})[\s-](?P<way>past|to)[\s-]"
     rf"(?P<hour>{'|'.join(_HOURS)}|\d{{1,2}})\b"
-    rf"|\b(?P<sharp>{'|'.join(_HOURS)})\s(?:o'clock|sharp|in the (?:morning|afternoon|evening))",
+    rf"|(?P<sharp>{'|'.join(_HOURS)})\s(?:o'clock|sharp|in the (?:morning|afternoon|evening)))",
     re.I,
 )
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")

@@ -8,15 +8,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.patterns import Hints, one_of
 
 UNREAD = "unread"
 _ROMAN = re.compile(
-    r"(?<![\w.-])(?=[IVXLCDM]{2,15}(?![\w.-]))M{0,4}(?:CM|CD|D?C{0,4})(?:XC|XL|L?X{0,4})(?:IX|IV|V?I{0,4})"
+    r"(?=[IVXLCDM])(?<![\w.-])(?=[IVXLCDM]{2,15}(?![\w.-]))M{0,4}(?:CM|CD|D?C{0,4})(?:XC|XL|L?X{0,4})(?:IX|IV|V?I{0,4})"
 )
 _MONEY = re.compile(r"[$€£¥₹₽₩](?!\w)")
 # Letters and digits in one word: p95, e4b71fa. It stands in a result, or is made up.
 _MIXED = re.compile(r"(?<![\w])(?=\w{0,40}[A-Za-z])(?=\w{0,40}\d)\w{2,40}(?!\w)")
 _NO_CODE = re.compile(r"CO2|H2O|CH4|N2O|NO2|SO2|O2|PM10|A[1-5]|\d{1,4}s|m[23]|[ck]m[23]", re.I)
+_DIGITS = re.compile(r"[0-9]+")
 _CJK = re.compile(r"[〇一二三四五六七八九十百千万億亿两兩壹贰叁肆伍陆柒捌玖拾]+")
 
 
@@ -25,7 +27,9 @@ class Unread:
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         words = [*table["words"], *(word for spoken in table["languages"].values() for word in spoken)]
-        self._words = re.compile(rf"\b(?:{'|'.join(sorted(words, key=len, reverse=True))})\b", re.I)
+        words = sorted(words, key=len, reverse=True)
+        self._words = re.compile(rf"\b(?:{one_of(words)})\b", re.I)
+        self._compounds = Hints(table["compounds"])
         self._parts = re.compile(rf"\b\w{{0,40}}(?:{'|'.join(table['compounds'])})\w{{0,40}}\b", re.I)
         self._roman_words = frozenset(table["roman_words"])
 
@@ -38,7 +42,8 @@ class Unread:
 
     def _all(self, text: str) -> Iterator[Claim]:
         yield from self._find(self._words, text)
-        yield from self._find(self._parts, text)
+        if self._compounds.are_in(text.lower()):
+            yield from self._find(self._parts, text)
         yield from self._find(_MONEY, text)
         for match in _ROMAN.finditer(text):
             if match[0] and match[0] not in self._roman_words:
@@ -57,6 +62,10 @@ class Unread:
 
 def _digits(text: str) -> Iterator[Claim]:
     """A digit that nobody took; not those of m² and CO₂, which follow a letter."""
+    if text.isascii():
+        for match in _DIGITS.finditer(text):
+            yield Claim(UNREAD, match[0], match.start(), match.end())
+        return
     start = -1
     for place, char in enumerate(f"{text} "):
         number = char.isdigit() if char.isascii() else unicodedata.category(char) in ("Nd", "Nl", "No")

@@ -1,0 +1,64 @@
+"""The figures, dates and times in the texts of a result: tables say the same in many rows, which is read once."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from interlock.answers.grounding.claims import Units
+from interlock.answers.grounding.recognisers.times import times_in
+from interlock.answers.grounding.vocabulary import Vocabulary
+
+_SHORT = 80
+_MOST_KEPT = 20_000
+_HALF = re.compile(r"\d\s?[apAP]\.?[mM]")
+Found = tuple[tuple[object, ...], dict[str, Any]]
+"""What tells one finding from another, and the fields of the fact that it makes."""
+
+
+class TextReader:
+    """Finds what is said in texts; of short ones what was found before is remembered."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._read: dict[tuple[str, Units], list[Found]] = {}
+
+    def read(self, text: str, units: Units) -> list[Found]:
+        """The figures, dates and times in a text; `units` are those of its field."""
+        if len(text) > _SHORT:
+            return self._find(text, units)
+        key = (text, units)
+        found = self._read.get(key)
+        if found is None:
+            found = self._find(text, units)
+            if len(self._read) < _MOST_KEPT:
+                self._read[key] = found
+        return found
+
+    def _find(self, text: str, units: Units) -> list[Found]:
+        found: list[Found] = []
+        for claim in self._vocabulary.claims_in_evidence(text):
+            prose = (claim.end - claim.start) * 2 < len(text)
+            if claim.number is not None and claim.kind == "number":
+                of = claim.units or units
+                details: dict[str, Any] = {"number": claim.number, "units": of, "prose": prose}
+                found.append((("number in text", str(claim.number), of, prose), details))
+            elif claim.kind == "date":
+                found.append((("date in text", claim.date, prose), {"date": claim.date, "prose": prose}))
+                if claim.either:
+                    year, month, day = claim.date
+                    turned = (year, day, month)  # 8/9/2024 in a result may be said either way
+                    found.append((("date", turned), {"date": turned}))
+        # Apart from the claims: there a timestamp is one date, which takes the time of the day with it.
+        if _may_have_times(text):
+            found += [(("time", minutes), {"minutes": minutes}) for minutes in times_in(text)]
+        return found
+
+
+def _may_have_times(text: str) -> bool:
+    if ":" not in text and "m" not in text:
+        return False
+    if ":" in text or not text.isascii() or _HALF.search(text) is not None:
+        return True
+    lower = text.lower()
+    return "noon" in lower or "midday" in lower or "midnight" in lower
