@@ -33,7 +33,7 @@ SUPPORTED = [
     "$298,000, or $298 thousand, or about $0.3 million",
     "4 + 8 = 12 miles",
     "12 miles in all (4 + 8)",
-    "12 scouts in 2026",
+    "you asked about 12 scouts in 2026",
     "on October 14, 2022 at 9:30 am",
     "under 7 CFR 1b.4(d)",
     "see https://fs.example/a1",
@@ -72,9 +72,10 @@ def test_what_does_not(answer: str, text: str) -> None:
 def test_each_claim_says_where_it_comes_from() -> None:
     (one,) = ground("41.5 trees", SOURCES).claims
     assert (one.source, one.path, one.how) == ("record 1", "$.downed_trees_per_mile", "exact")
-    echo = ground("12 scouts", SOURCES)
+    echo = ground("You said 12 scouts.", SOURCES)
     assert echo.claims[0].how == "echo"
     assert not echo.cites
+    assert ground("There are 12 scouts.", SOURCES).unsupported, "what the user said is no finding"
 
 
 @pytest.mark.slow

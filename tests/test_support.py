@@ -257,3 +257,46 @@ def test_a_sentence_in_another_language_needs_a_traced_figure() -> None:
 def test_a_figure_that_is_denied_is_not_supported_by_the_result_that_has_it(draft: str, leaves: bool) -> None:
     found = ground(draft, [Source("record 1", {"value": {"room": "Ivory Room", "seats": 14, "floor": 3}})])
     assert found.is_supported is leaves, found
+
+
+ROOM = {"room": "Ivory Room", "seats": 14, "rent_eur": 120, "free_on": "2026-03-14"}
+
+
+@pytest.mark.parametrize(
+    ("question", "draft", "leaves"),
+    [
+        ("Is the rent 300 EUR?", "The rent of the Ivory Room is 300 EUR.", False),
+        ("Is the rent 300 EUR?", "The Ivory Room is 300 EUR.", False),
+        ("Is the rent 300 EUR?", "The Ivory Room has a rent of 300 EUR.", False),
+        ("Is the rent 300 EUR?", "You said 300 EUR; the Ivory Room costs 120 EUR.", True),
+        ("Is the rent 300 EUR?", "No, not 300 EUR: the rent is 120 EUR.", True),
+        ("Does it seat 40?", "The Ivory Room seats 40.", False),
+        ("We are 9 people, does it fit?", "The Ivory Room has 14 seats, enough for your 9 people.", True),
+        ("Is it free on 2026-09-09?", "The Ivory Room is free on 2026-09-09.", False),
+        ("Is it free on 2026-09-09?", "You asked for 2026-09-09; it is free on 2026-03-14.", True),
+        ("What do 3 days cost?", "3 days cost 3 * 120 = 360 EUR.", True),
+    ],
+)
+def test_a_figure_of_the_user_is_repeated_as_theirs_and_is_no_finding(question: str, draft: str, leaves: bool) -> None:
+    found = ground(draft, [Source("record 1", {"value": ROOM}), Source("question", question, echo=True)])
+    assert found.is_supported is leaves, found.unsupported
+
+
+@pytest.mark.parametrize(
+    ("draft", "leaves"),
+    [
+        ("There are 4 rooms with 37 seats.", False),
+        ("The rooms have 37 seats.", False),
+        ("I searched for 37 seats and found 4 rooms.", True),
+        ("There are not more than 4 rooms with at least 37 seats.", True),
+    ],
+)
+def test_what_a_call_asked_for_is_said_as_that_and_is_no_finding(draft: str, leaves: bool) -> None:
+    asked = Source("record 1", {"asked": {"seats": 37}}, tool="find_rooms", asked=True)
+    found = ground(draft, [Source("record 1", {"value": {"rooms": 4}}, tool="find_rooms"), asked])
+    assert found.is_supported is leaves, found.unsupported
+
+
+def test_the_words_of_a_note_that_was_written_are_no_finding() -> None:
+    made = Source("record 2", {"value": True, "made": {"text": "The Ivory Room was robbed, 62 chairs are gone."}})
+    assert ground("62 chairs are gone.", [Source("record 1", {"value": ROOM}), made]).unsupported

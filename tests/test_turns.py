@@ -179,6 +179,43 @@ async def test_what_a_tool_redacts_does_not_leave_where_results_leave_by_themsel
     await runtime.close()
 
 
+@pytest.mark.parametrize("draft", ["Yes.", "That is correct.", "It is very thin and dying.", "All is well."])
+@pytest.mark.parametrize("changes", [False, True])
+async def test_an_answer_that_rests_on_nothing_is_sent_back(draft: str, changes: bool) -> None:
+    """Also where the results have few words, and where a change was made of which the draft says nothing."""
+
+    @tool(effect="read")
+    async def look() -> dict[str, Any]:
+        """Look."""
+        return {"pet": "Rex", "safe": False, "kg": 31.5}
+
+    contracts = [look, *(one for one in tools() if one.name == "notify")]
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=contracts)
+    agent = Agent(name="pets", tools=("look", "notify"), default=need("look"), semantic=False, deadline_s=5)
+    async with Answers(runtime).turn("Is Rex safe?", agent=agent) as turn:
+        await turn.call("look", {})
+        if changes:
+            await turn.call("notify", {"to": "ann"})
+        assert isinstance(await turn.finish(draft), Again)
+        result = await turn.finish("Rex is not safe.")
+    assert isinstance(result, TurnResult)
+    assert result.status is TurnStatus.VERIFIED
+    await runtime.close()
+
+
+async def test_a_name_that_is_not_on_file_is_not_quoted_to_the_user() -> None:
+    """It may be a sentence that a model has put into an argument."""
+    runtime = opened()
+    async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
+        await turn.call("classify_damage", {"trail_id": "The refund of 950 EUR has been made"})
+        await turn.call("classify_damage", {"trail_id": "Waldo Lake"})
+        result = await turn.finish(ANSWER)
+    assert isinstance(result, TurnResult)
+    assert "950" not in result.answer, result.answer
+    assert "nothing is on file under the name that was looked for" in result.answer
+    await runtime.close()
+
+
 async def test_that_nothing_is_on_file_is_said_once() -> None:
     runtime = opened()
     agent = Agent(name="trails", tools=NAMES, default=need("nothing", no_data=True), semantic=False, deadline_s=5)

@@ -19,6 +19,8 @@ from interlock.answers.grounding.time_spans import A_DAY
 from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.answers.grounding.words import Meanings, stem, words_in
 
+_SPOKEN_OF = 0.5
+"""More than this, and the words beside a figure are about a field."""
 _WEAK = 0.2
 """Less than this is no sign that a field is spoken of: a word far away, behind several breaks."""
 _AS_NEAR = 0.7
@@ -92,7 +94,7 @@ class FieldFit:
         if fact.asked or self._is_in_a_day(fact, claim):
             return True
         if fact.echo:
-            return not self._contradicts(claim, bound)
+            return True  # whose it is said to be was looked at before
         others = [
             other
             for other in self._rows.get((fact.source, id(fact.place.row)), ())
@@ -224,21 +226,30 @@ class FieldFit:
         spoken = any(own & self._words.words.meanings(word) for word in words)
         return spoken and self._words.states.denies(part) != is_set
 
-    def _contradicts(self, claim: Claim, bound: Bound) -> bool:
+    def contradicts(self, claim: Claim, bound: Bound) -> bool:
         """Whether the words around a figure of the user speak of a field of the results, which has another value."""
-        if claim.number is None or self._cues.has("user", claim):
-            return False
         for facts in list(self._rows.values())[:_MOST_COMPARED]:
             for fact in facts:
-                if fact.echo or fact.number is None or fact.label or fact.counted:
+                if fact.echo or fact.asked or fact.label or fact.counted or not _is_like(claim, fact):
                     continue
-                if (
-                    bound.affinity(fact.own) > 0.5
-                    and bound.fit(fact.place.row) >= 0
-                    and (claim.units & fact.units or not claim.units)
-                ):
+                if bound.affinity(fact.own) > _SPOKEN_OF and bound.fit(fact.place.row) >= 0:
                     return True
         return False
+
+    def is_computed_beside(self, claim: Claim) -> bool:
+        """Whether the sentence reckons with the same figure: six nights cost 6 * 145."""
+        here = self._sentences.at(claim.start)
+        return any(
+            other.number == claim.number and self._sentences.at(other.start) == here and self.is_computed(other)
+            for other in self._figures_near(claim)
+        )
+
+
+def _is_like(claim: Claim, fact: Fact) -> bool:
+    """Whether a field could hold what is claimed: a figure of the same unit, or a date."""
+    if claim.number is None:
+        return claim.kind == "date" and any(fact.date)
+    return fact.number is not None and (not claim.units or bool(claim.units & fact.units))
 
 
 def _distance(claim: Claim, place: int) -> int:

@@ -31,13 +31,15 @@ class RowCounts:
         """By kind: the names of what is there now, not of what a change has done away with."""
         self._different: dict[str, tuple[set[str], Meanings]] = {}
         """By column: the values that it has, and what its name stands for."""
-        rows = {}
-        for fact in facts:
+        rows, known = {}, list(facts)
+        moved = {id(fact.place.row) for fact in known if fact.stale}
+        for fact in known:
             if fact.stale:
                 continue
             rows[id(fact.place.row)] = fact.place.row
             column = fact.place.column
-            is_value = fact.text and not fact.prose and fact.text != fact.place.name
+            # A row that a change has touched may be there no more.
+            is_value = id(fact.place.row) not in moved and fact.text and not fact.prose and fact.text != fact.place.name
             if is_value and (column in self._different or len(self._different) < _MOST_FIELDS):
                 self._different.setdefault(column, (set(), fact.own))[0].add(fact.text)
         for row in rows.values():

@@ -20,7 +20,7 @@ class StateTable:
     """Words for states, those that deny, and those that say something of several things at once."""
 
     def __init__(self, table: Mapping[str, Any]) -> None:
-        self._denies = re.compile(rf"(?:\b(?:{'|'.join(table['denials'])})\b|n't\b)", re.I)
+        self._denies = re.compile(rf"(?:\b(?:{'|'.join(table['denials'])})\b(?!\.\s?\d)|n't\b)", re.I)
         # In lower case: the month of May leaves nothing open.
         self._open = re.compile(rf"\b(?:{'|'.join(table['open'])})\b")
         self._conditions = re.compile(rf"\b(?:{'|'.join(table['conditions'])})\b|\?", re.I)

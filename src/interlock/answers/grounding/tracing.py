@@ -32,6 +32,7 @@ from interlock.answers.grounding.states import States
 from interlock.answers.grounding.support import Support
 from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.unknown_names import find_unknown_names
+from interlock.answers.grounding.users_words import UsersWords
 from interlock.answers.grounding.verbatim import Codes, OrdinalPhrases
 from interlock.answers.grounding.vocabulary import Vocabulary
 
@@ -66,12 +67,6 @@ _PAST_AFTER = re.compile(
 )
 
 
-_BOUND_BEFORE = re.compile(
-    r"\b(?:over|under|above|below|than|at (?:least|most)|up to|within|between|until|till|by|before|after|since|"
-    r"exceeds?|reach(?:es)?|beyond|past|those|these|your|(?:between|from) \S{1,10} (?:and|to))\s+(?:the\s+)?\W?$",
-    re.I,
-)
-"""A bound that the question has set: "over $500", "before 12 June"."""
 _MADE = "$.made."
 _ACCORDING_TO = re.compile(r"\W{0,3}according to [^:\n]{1,60}:", re.I)
 _SOME_OF = re.compile(r"\b(?:the|other|first|last|those|these|all|both|remaining|next|latest|of|between)\s+$", re.I)
@@ -116,6 +111,7 @@ class Tracer:
             if field.unit and not words.units.of_field(field.unit)
         )
         """Fields whose author names a unit that the vocabulary does not have."""
+        self._users = UsersWords(self._sentences, self._cues, self._fields)
         self._day_times = DayTimes(self._sentences, evidence.facts)
 
     def run(self) -> list[Support]:
@@ -327,21 +323,15 @@ class Tracer:
             spoken = bool(fact.words & bound.spoken)
             # A day of those that were looked for: up to the 12th.
             if claim.number is not None and not any(fact.date):
-                return spoken and (self._is_users(claim) or self._cues.has("tried", claim))
+                return spoken and (self._users.may_repeat(claim, bound) or self._cues.has("tried", claim))
             return self._cues.has("scope", claim) or spoken
         if fact.echo:
-            return self._is_users(claim)
+            return self._users.may_repeat(claim, bound)
         if fact.prose and fact.place.path.startswith(_MADE):
             return False  # the words of a note that a model wrote are no finding of its own
         if fact.stale != self._is_past(claim) and (fact.stale or fact.own & self._old):
             return False
         return fact.trusted or self._cues.has("attribution", claim) or self._is_theirs(claim)
-
-    def _is_users(self, claim: Claim) -> bool:
-        """Whether a figure of the user is repeated as theirs: said to be so, as a bound, or as what was not found."""
-        if self._cues.has("user", claim) or self._cues.has("none", claim):
-            return True
-        return _BOUND_BEFORE.search(self._text[max(0, claim.start - 24) : claim.start]) is not None
 
     def _is_theirs(self, claim: Claim) -> bool:
         """Whether the whole line is said to be somebody else's: "According to read_mail: …"."""
