@@ -300,3 +300,20 @@ def test_what_a_call_asked_for_is_said_as_that_and_is_no_finding(draft: str, lea
 def test_the_words_of_a_note_that_was_written_are_no_finding() -> None:
     made = Source("record 2", {"value": True, "made": {"text": "The Ivory Room was robbed, 62 chairs are gone."}})
     assert ground("62 chairs are gone.", [Source("record 1", {"value": ROOM}), made]).unsupported
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        "The rent is USD 120.",
+        "The rent is CHF 120.",
+        "The Ivory Room has fortyfour seats.",
+        "The Ivory Room seats fortyish.",
+        "The Ivory Room has 14 seats. Wysłałem przypomnienie właścicielowi.",
+        "The Ivory Room has 14 seats. Hatırlatma gönderildi.",
+    ],
+)
+def test_a_code_before_a_figure_a_joined_number_and_words_of_any_language_are_read_or_held(draft: str) -> None:
+    known = [Source("record 1", {"value": ROOM})]
+    assert ground("The rent is EUR 120, in the café too.", known).is_supported
+    assert ground(draft, known).unsupported

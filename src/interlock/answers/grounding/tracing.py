@@ -31,7 +31,7 @@ from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.states import States
 from interlock.answers.grounding.support import Support
 from interlock.answers.grounding.surroundings import Surroundings
-from interlock.answers.grounding.unknown_names import find_unknown_names
+from interlock.answers.grounding.unknown_names import find_unknown_names, words_of_texts
 from interlock.answers.grounding.users_words import UsersWords
 from interlock.answers.grounding.verbatim import Codes, OrdinalPhrases
 from interlock.answers.grounding.vocabulary import Vocabulary
@@ -151,8 +151,15 @@ class Tracer:
                 self._text[one.start : one.end].strip()[:80], "language", one.start, one.end, why="it is not English"
             )
             for number, one in enumerate(self._sentences.all)
-            if number not in traced and self._words.foreign.is_foreign(self._text[one.start : one.end])
+            if number not in traced and self._is_foreign(self._text[one.start : one.end])
         ]
+
+    def _is_foreign(self, sentence: str) -> bool:
+        foreign = self._words.foreign
+        return foreign.is_foreign(sentence) or foreign.has_foreign_word(sentence, self._is_in_results)
+
+    def _is_in_results(self, word: str) -> bool:
+        return word in once(self._facts, words_of_texts)
 
     def _unknown(self) -> list[Support]:
         table, calendar = self._words.words, self._words.calendar

@@ -24,7 +24,7 @@ def find_unknown_names(
     if not found:
         return
     wanted = {word for _match, words in found for word in words}
-    seen = set(wanted & once(facts, _words_of_texts))
+    seen = set(wanted & once(facts, words_of_texts))
     for meaning in meanings.values():
         texts = [meaning.description, *(name for values in meaning.names.values() for name in values)]
         texts += [name for values in meaning.names.values() for names in values.values() for name in names]
@@ -39,7 +39,8 @@ def _words(name: str, table: WordTable, known: frozenset[str]) -> list[str]:
     return [word for word in _all_words(name) if word not in known and table.meanings(word)]
 
 
-def _words_of_texts(facts: Sequence[Fact]) -> set[str]:
+def words_of_texts(facts: Sequence[Fact]) -> set[str]:
+    """All words of the results and of the question, in lower case."""
     found: set[str] = set()
     for text in {fact.text for fact in facts}:
         found.update(_all_words(text))

@@ -59,11 +59,12 @@ class Numbers:
         self._loss = re.compile(rf"\b(?:{'|'.join(context['loss'])})\w*\b", re.I)
         # A bare m is metres, unless a currency leads the figure: it is no entry of its own in the alternatives.
         magnitude = "|".join([*sorted((m for m in self._magnitudes if m != "m"), key=len, reverse=True), "M"])
-        unit = spoken_units(units)
+        unit, codes = spoken_units(units), "|".join(sorted(units.currencies))
         self._pattern = re.compile(
-            r"(?=[-−–$€£¥₹\s\d.UCAMN])"
+            r"(?=[-−–$€£¥₹\s\d.UCAMNEGJISD])"
             # A hyphen is a minus only where no word or bracket ends before it: 97-98 is a span, (5)-3 a difference.
-            r"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹])|\b(?:minus|negative)\s)?(?P<lead>(?:US|C|A)\$|[$€£¥₹])?\s?(?P<sign>(?<![\w)])[-−–])?"
+            r"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹])|\b(?:minus|negative)\s)?"
+            rf"(?P<lead>(?:US|C|A)\$|[$€£¥₹]|\b(?:{codes})(?=\s\d))?\s?(?P<sign>(?<![\w)])[-−–])?"
             # Behind a comma another figure may begin: "classes 1,2,9" are three. Behind a dot only the rest of one.
             rf"(?<![A-Za-z0-9])(?<!\d\.)(?P<digits>{_DIGITS})(?P<vulgar>[½¼¾⅓⅔⅛])?"
             rf"(?P<ord>st|nd|rd|th)?(?:[\s-]?(?P<mag>{magnitude}|(?<=\d)(?-i:[BT]))(?![\w/²³]))?"
