@@ -20,6 +20,8 @@ _MINUTE_US = 60_000_000
 _MOST_RECORDS = 50
 """Each is read from the ledger again where it is given to a turn."""
 _MOST_ROWS = 200
+_MOST_RESULTS = 12
+"""So many results are looked through for a list."""
 _NOT_MADE = (ClaimState.FAILED,)
 _LONGEST_CHANGE_US = 10 * _MINUTE_US
 """A change that began so long before a record may have landed after it."""
@@ -51,6 +53,18 @@ class EarlierCall(Value, frozen=True):
     changes: bool = False
     through: str = ""
     """The agent that made it, where the turn had asked another one."""
+    units: tuple[str, ...] = ()
+    """The units in which its turn was to be answered."""
+
+
+class ReturnedLists(Value, frozen=True):
+    """The rows of one result, in order."""
+
+    record: int
+    lists: tuple[tuple[Json, ...], ...] = ()
+    """Several, where it has several lists."""
+    is_list: bool = False
+    """Whether the result is the list itself, and not something that has one."""
 
 
 class SessionContext(Value, frozen=True):
@@ -58,8 +72,8 @@ class SessionContext(Value, frozen=True):
 
     calls: tuple[EarlierCall, ...] = ()
     """In the order of their records."""
-    rows: tuple[Json, ...] = ()
-    """The rows of the last result that has any, in order: the second one is one of them."""
+    returned: tuple[ReturnedLists, ...] = ()
+    """The lists of the last results, the last first: the second one is a row of one of them."""
     last_turn: str = ""
     last_agent: str = ""
     asks: AskedBack | None = None
@@ -85,14 +99,15 @@ async def read_context(ctx: EngineContext, place: SessionPlace) -> SessionContex
         calls = [*context.calls, *read.calls]
         for child, agent in read.children:
             inner = await _read_turn(store, child)
-            calls += [] if inner is None else [msgspec.structs.replace(c, through=agent) for c in inner.calls]
+            found_below = () if inner is None else inner.calls
+            calls += [msgspec.structs.replace(c, through=agent, units=read.units) for c in found_below]
         context, last = msgspec.structs.replace(context, calls=tuple(sorted(calls, key=lambda c: c.record))), read
     if last is None:
         return context
     finished, opened = last.finished, last.opened
     return msgspec.structs.replace(
         context,
-        rows=await _rows(store, context.calls),
+        returned=await _read_lists(store, context.calls),
         last_turn=last.turn,
         last_agent="" if opened is None else opened.agent,
         asks=None if finished is None else finished.asks,
@@ -110,18 +125,24 @@ class _TurnRead(Value, frozen=True):
     calls: tuple[EarlierCall, ...]
     children: tuple[tuple[str, str], ...]
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        return () if self.opened is None else self.opened.units
+
 
 async def _read_turn(store: Store, turn: str) -> _TurnRead | None:
     records = [record async for record in store.records(Query(turn=turn))]
     events = [(record, event) for record in records if (event := event_of(record)) is not None]
     if not events:
         return None
+    opened = next((event for _record, event in events if isinstance(event, Opened)), None)
+    units = () if opened is None else opened.units
     return _TurnRead(
         turn=turn,
         principal=events[0][0].content().principal,
-        opened=next((event for _record, event in events if isinstance(event, Opened)), None),
+        opened=opened,
         finished=next((event for _record, event in reversed(events) if isinstance(event, Finished)), None),
-        calls=tuple(_call(record) for record in records if record.kind == "call" and record.status == Status.OK),
+        calls=tuple(_call(record, units) for record in records if record.kind == "call" and record.status == Status.OK),
         children=tuple((event.child, event.agent) for _record, event in events if isinstance(event, Delegated)),
     )
 
@@ -136,7 +157,7 @@ def _is_of(read: _TurnRead, place: SessionPlace) -> bool:
     )
 
 
-def _call(record: Stored) -> EarlierCall:
+def _call(record: Stored, units: tuple[str, ...]) -> EarlierCall:
     content = record.content()
     arguments = content.arguments if isinstance(content.arguments, dict) else {}
     return EarlierCall(
@@ -148,26 +169,31 @@ def _call(record: Stored) -> EarlierCall:
         arguments={n: value for n, value in arguments.items() if value is not None and MARK not in str(value)},
         keys=content.keys,
         changes=content.effect is not Effect.READ,
+        units=units,
     )
 
 
-async def _rows(store: Store, calls: Sequence[EarlierCall]) -> tuple[Json, ...]:
-    """The rows of the last result; none where it has two lists, as nobody knows which one is meant then."""
-    for call in calls[-1:]:
+async def _read_lists(store: Store, calls: Sequence[EarlierCall]) -> tuple[ReturnedLists, ...]:
+    """What the last results list, back to the last one that is a list itself."""
+    found: list[ReturnedLists] = []
+    for call in reversed(calls[-_MOST_RESULTS:]):
         async for record in store.records(Query(after=call.record - 1, until=call.record)):
             content = record.content()
             value = (await payload_of(store, record.id, content)).get("value") if content.payload else content.value
-            return tuple(_list_in(value)[:_MOST_ROWS])
-    return ()
+            lists, is_list = _lists_in(value), isinstance(value, list)
+            if lists or is_list:
+                found.append(ReturnedLists(call.record, tuple(tuple(rows[:_MOST_ROWS]) for rows in lists), is_list))
+            if is_list:
+                return tuple(found)
+    return tuple(found)
 
 
-def _list_in(value: Json) -> list[Json]:
+def _lists_in(value: Json) -> list[list[Json]]:
     if isinstance(value, list):
-        return value
+        return [value] if value else []
     inner = [item for item in value.values() if isinstance(item, list)] if isinstance(value, dict) else []
     rows = [item for item in inner if len(item) > 1 and all(isinstance(row, dict | str) for row in item)]
-    of_things = [item for item in rows if all(isinstance(row, dict) for row in item)] or rows
-    return of_things[0] if len(of_things) == 1 else []
+    return [item for item in rows if all(isinstance(row, dict) for row in item)] or rows
 
 
 async def citable_records(

@@ -15,7 +15,13 @@ from interlock.answers.intents import Classified
 from interlock.answers.sessions.asked_back import find_unclear
 from interlock.answers.sessions.closed_arguments import ToolArguments, arguments_of
 from interlock.answers.sessions.settled import Settled, bind_settled
-from interlock.answers.sessions.utterance import Utterance, read_utterance
+from interlock.answers.sessions.utterance import (
+    Utterance,
+    is_correction,
+    is_question,
+    read_utterance,
+    without_opening,
+)
 from interlock.engine import ToolBinding
 from interlock.errors import NotAllowed
 from interlock.models.schema_types import inner_schema, types_of
@@ -78,7 +84,7 @@ def read_reply(replying: Replying, text: str, *, sure: bool) -> UserReply | None
     values = reading.values()
     recognised = own.by not in ("default", "caller") and own.clear
     # "Never mind, how is the other one?" is a question, though it names what could be an answer.
-    if recognised and not sure and (reading.has_more or not values):
+    if (recognised or reading.asks) and not sure and (reading.has_more or not values):
         return None
     if not values:
         values = reading.as_said(sure=sure)
@@ -129,6 +135,13 @@ class _Reading:
         return self._said.denies
 
     @property
+    def asks(self) -> bool:
+        """Whether it is a question, or points at something: whatever it is, it is no name that was not known."""
+        said = self._said
+        is_more = said.opens and not is_correction(self._text)
+        return is_question(self._text) or is_more or said.is_reference or bool(said.units)
+
+    @property
     def has_more(self) -> bool:
         """Whether it says more than the values."""
         return bool(self._said.left) or not self._said.is_short
@@ -177,8 +190,12 @@ class _Reading:
         name = self._asks.fields[0]
         kind = self._kinds.get(name, {})
         is_text = kind.get("type") == "string" and "format" not in kind
-        takes = name in self.arguments.closed or is_text
-        return {name: words} if takes and words and (sure or len(words.split()) <= _SHORT_NAME) else {}
+        is_name = name in self.arguments.closed or name in self._tool.known_values
+        if not words or not (is_name or is_text) or (is_name and self.asks):
+            return {}
+        if is_name and is_correction(words):
+            words = without_opening(words)
+        return {name: words} if sure or len(words.split()) <= _SHORT_NAME else {}
 
 
 def _choices(replying: Replying) -> tuple[str, tuple[str, ...]] | None:
