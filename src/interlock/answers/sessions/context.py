@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 import msgspec
 
 from interlock.answers.events import AskedBack, Delegated, Finished, Joined, Opened, event_of
+from interlock.answers.requirements import NOTHING, CallSeen, Requirement, leaves, satisfies
 from interlock.canonical import WHATEVER, canonical
 from interlock.engine import EngineContext
 from interlock.operations.ledger_writer import payload_of, store_digest
@@ -22,6 +24,8 @@ _MOST_RECORDS = 50
 _MOST_ROWS = 200
 _MOST_RESULTS = 12
 """So many results are looked through for a list."""
+_BOUND = re.compile(r"\bargs(?:\.|\[\")(\w{1,100})")
+"""The arguments that a condition speaks of."""
 _NOT_MADE = (ClaimState.FAILED,)
 _LONGEST_CHANGE_US = 10 * _MINUTE_US
 """A change that began so long before a record may have landed after it."""
@@ -55,6 +59,8 @@ class EarlierCall(Value, frozen=True):
     """The agent that made it, where the turn had asked another one."""
     units: tuple[str, ...] = ()
     """The units in which its turn was to be answered."""
+    is_aside: bool = False
+    """Whether it is about something else than its turn was asked about: what a model called by mistake, say."""
 
 
 class ReturnedLists(Value, frozen=True):
@@ -81,9 +87,9 @@ class SessionContext(Value, frozen=True):
     is_asked: bool = False
 
     @property
-    def last(self) -> EarlierCall | None:
-        """The call that was made last."""
-        return self.calls[-1] if self.calls else None
+    def meant(self) -> tuple[EarlierCall, ...]:
+        """The calls that were about what was asked: "it" is one of theirs."""
+        return tuple(call for call in self.calls if not call.is_aside)
 
 
 async def read_context(ctx: EngineContext, place: SessionPlace) -> SessionContext:
@@ -137,12 +143,13 @@ async def _read_turn(store: Store, turn: str) -> _TurnRead | None:
         return None
     opened = next((event for _record, event in events if isinstance(event, Opened)), None)
     units = () if opened is None else opened.units
+    calls = [_call(record, units) for record in records if record.kind == "call" and record.status == Status.OK]
     return _TurnRead(
         turn=turn,
         principal=events[0][0].content().principal,
         opened=opened,
         finished=next((event for _record, event in reversed(events) if isinstance(event, Finished)), None),
-        calls=tuple(_call(record, units) for record in records if record.kind == "call" and record.status == Status.OK),
+        calls=_mark_aside(calls, NOTHING if opened is None else opened.requires),
         children=tuple((event.child, event.agent) for _record, event in events if isinstance(event, Delegated)),
     )
 
@@ -171,6 +178,31 @@ def _call(record: Stored, units: tuple[str, ...]) -> EarlierCall:
         changes=content.effect is not Effect.READ,
         units=units,
     )
+
+
+def _mark_aside(calls: Sequence[EarlierCall], requires: Requirement) -> tuple[EarlierCall, ...]:
+    """The calls of a turn, marked where one is about another thing than the answer needs."""
+    bound = [leaf for leaf in leaves(requires) if leaf.where or leaf.about]
+    if not bound or MARK in str(bound):  # what a tool redacts is not known here
+        return tuple(calls)
+    asked: dict[str, set[str]] = {name: set() for leaf in bound for name in _BOUND.findall(leaf.where)}
+    for name, value in (pair for leaf in bound for entity in leaf.about for pair in entity.values):
+        asked.setdefault(name, set()).add(_text(value))
+    for call in calls:
+        seen = CallSeen(call.record, call.tool, Status.OK, arguments=call.arguments)
+        if any(satisfies(seen, leaf) for leaf in bound):
+            for name in asked.keys() & call.arguments.keys():
+                asked[name].add(_text(call.arguments[name]))
+    return tuple(
+        msgspec.structs.replace(
+            call, is_aside=any(_text(call.arguments[n]) not in asked[n] for n in asked.keys() & call.arguments.keys())
+        )
+        for call in calls
+    )
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else str(value)
 
 
 async def _read_lists(store: Store, calls: Sequence[EarlierCall]) -> tuple[ReturnedLists, ...]:

@@ -62,7 +62,7 @@ def follow(asked: Asked, context: SessionContext, agent: Agent, bindings: Mappin
     if not settled:
         return asked
     requirement = bind_settled(asked.classified.requirement, settled)
-    before = () if context.last is None else context.last.units
+    before = context.meant[-1].units if context.meant else ()
     classified = replace(asked.classified, requirement=requirement)
     return replace(asked, classified=classified, settled=settled, units=units or before)
 
@@ -165,14 +165,14 @@ def _call_again(question: str, context: SessionContext, agent: Agent, tools: Map
 
 def _calls_beside(call: EarlierCall, context: SessionContext) -> list[EarlierCall]:
     """The calls of one tool in one turn: asked about two things, "and in pounds?" is about both."""
-    calls = [c for c in context.calls if (c.turn, c.tool, c.through) == (call.turn, call.tool, call.through)]
+    calls = [c for c in context.meant if (c.turn, c.tool, c.through) == (call.turn, call.tool, call.through)]
     return calls if len(calls) <= _MOST_CALLS else [call]
 
 
 def _last_calls(context: SessionContext, agent: Agent, tools: Mapping[str, Tool]) -> Iterator[EarlierCall]:
     """The tools that were called last, each with its last call: reads alone, as a change is asked for in full."""
     seen: list[str] = []
-    for call in reversed(context.calls):
+    for call in reversed(context.meant):
         tool = tools.get(call.tool)
         if tool is None or tool.effect is not Effect.READ or call.tool in seen or len(seen) >= _MOST_TOOLS:
             continue

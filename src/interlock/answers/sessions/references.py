@@ -55,7 +55,7 @@ def _last_things(
     context: SessionContext, arguments: ToolArguments, *, several: bool = False
 ) -> tuple[dict[str, str], ...]:
     """What the last call which named a thing was about, as far as this tool knows it; if several, its whole turn."""
-    calls = [(call, things) for call in reversed(context.calls) if (things := _things_in(call, arguments))]
+    calls = [(call, things) for call in reversed(context.meant) if (things := _things_in(call, arguments))]
     if not calls:
         return ()
     last = calls[0][0]
