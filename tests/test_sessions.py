@@ -866,6 +866,22 @@ async def test_a_question_about_a_name_is_no_answer_either(stable: Stable) -> No
     assert (await stable.session.turn("Falada?", agent=STABLE)).id == asked.turn
 
 
+@pytest.mark.parametrize(("reply", "horse"), [("the third one", "h-3"), ("and the last one?", "h-4"), ("hers", "h-2")])
+async def test_what_was_asked_back_is_answered_by_a_word_for_it(stable: Stable, reply: str, horse: str) -> None:
+    await stable.ask("What is the weight of Rocinante?", "list the horses")
+    asked = await stable.ask("How many lessons in winter?")
+    assert (await stable.ask(reply)).turn == asked.turn
+    assert stable.made[1:] == [("lessons", horse, "winter")]
+
+
+async def test_it_is_what_was_spoken_of_where_that_was_only_asked_about(stable: Stable) -> None:
+    await stable.ask("How many lessons did Falada have?", "list the horses")
+    held = await stable.session.ask("What does Marengo owe?", agent=STABLE, model=Follows(*[Reply("Nothing.")] * 9))
+    assert held.status is TurnStatus.ESCALATED
+    await stable.ask("what does she weigh?")
+    assert stable.made[1:] == [("file", "h-4")]
+
+
 @pytest.mark.parametrize(
     "question", ["not Falada, Marengo", "Marengo, not Falada", "not Falada but Marengo", "no, not Falada, Marengo"]
 )
@@ -884,7 +900,9 @@ async def test_what_is_only_denied_goes_on_from_nothing(stable: Stable, question
 
 
 async def test_without_a_session_too_the_denied_one_is_not_what_is_needed(stable: Stable) -> None:
-    for question in ("What does Marengo owe, not Falada?", "What is the debt, not of Falada, of Marengo?"):
-        turn = Answers(stable.runtime).turn(question, agent=STABLE)
-        (leaf,) = leaves(turn.requirement)
-        assert [entity.name for entity in leaf.about] == ["Marengo"]
+    for question in ("What is the debt? Not Falada, Marengo", "the debt of not Falada but Marengo"):
+        async with Answers(stable.runtime).turn(question, agent=STABLE) as turn:
+            (leaf,) = leaves(turn.requirement)
+            assert [entity.name for entity in leaf.about] == ["Marengo"]
+            await run_turn(turn, constrain(FirstChoice()))
+    assert stable.made == [("file", "h-4")] * 2

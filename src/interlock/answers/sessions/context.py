@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from interlock.answers.events import AskedBack, Delegated, Finished, Joined, Opened, event_of
-from interlock.answers.requirements import NOTHING, CallSeen, Requirement, leaves, satisfies
+from interlock.answers.requirements import NOTHING, CallSeen, Requirement, leaves, satisfies, sure_values
 from interlock.canonical import WHATEVER, canonical
 from interlock.engine import EngineContext
 from interlock.operations.ledger_writer import payload_of, store_digest
@@ -26,6 +26,7 @@ _MOST_RESULTS = 12
 """So many results are looked through for a list."""
 _BOUND = re.compile(r"\bargs(?:\.|\[\")(\w{1,100})")
 """The arguments that a condition speaks of."""
+_IS_BOUND_TO = re.compile(r'\bargs\["(\w{1,100})"\] == "([^"\\]{1,1000})"')
 _NOT_MADE = (ClaimState.FAILED,)
 _LONGEST_CHANGE_US = 10 * _MINUTE_US
 """A change that began so long before a record may have landed after it."""
@@ -80,6 +81,8 @@ class SessionContext(Value, frozen=True):
     """In the order of their records."""
     returned: tuple[ReturnedLists, ...] = ()
     """The lists of the last results, the last first: the second one is a row of one of them."""
+    spoken_of: dict[str, str] = {}
+    """What the last turn was asked about, where none of its calls was: it asked back, or its tool failed."""
     last_turn: str = ""
     last_agent: str = ""
     asks: AskedBack | None = None
@@ -114,6 +117,7 @@ async def read_context(ctx: EngineContext, place: SessionPlace) -> SessionContex
     return msgspec.structs.replace(
         context,
         returned=await _read_lists(store, context.calls),
+        spoken_of={} if opened is None else _spoken_of(opened, last.calls),
         last_turn=last.turn,
         last_agent="" if opened is None else opened.agent,
         asks=None if finished is None else finished.asks,
@@ -199,6 +203,20 @@ def _mark_aside(calls: Sequence[EarlierCall], requires: Requirement) -> tuple[Ea
         )
         for call in calls
     )
+
+
+def _spoken_of(opened: Opened, calls: Sequence[EarlierCall]) -> dict[str, str]:
+    """The one value of each argument that a turn was bound to, and that no call of it was made with."""
+    found: dict[str, set[str]] = {}
+    for leaf in leaves(opened.requires):
+        for name, value in (*_IS_BOUND_TO.findall(leaf.where), *sure_values(leaf)):
+            found.setdefault(name, set()).add(value)
+    told = {name for call in calls if not call.is_aside for name in call.arguments}
+    return {
+        n: value
+        for n, values in found.items()
+        if n not in told and len(values) == 1 and MARK not in (value := min(values))
+    }
 
 
 def _text(value: Json) -> str:

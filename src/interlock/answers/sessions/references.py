@@ -9,11 +9,12 @@ from interlock.answers.asked import Asked
 from interlock.answers.grounding import default_vocabulary
 from interlock.answers.requirements import leaves
 from interlock.answers.sessions.closed_arguments import ToolArguments, arguments_of
-from interlock.answers.sessions.context import EarlierCall, SessionContext
+from interlock.answers.sessions.context import SessionContext
 from interlock.answers.sessions.rows import named_row, things_of
 from interlock.answers.sessions.settled import Settled
 from interlock.answers.sessions.utterance import Utterance, may_name_another, read_utterance, without_opening
 from interlock.tools import Tool, normalize
+from interlock.values import Json
 
 _MOST_THINGS = 4
 """So many things may be meant at once."""
@@ -40,22 +41,25 @@ def refer_back(asked: Asked, context: SessionContext, agent: Agent, tools: Mappi
             row = settle_row(own, said, context, arguments)
             yield from () if row is None else (row,)
         elif _goes_on(question, said, arguments, words):
-            for taken in _last_things(context, arguments, several=said.several):
+            for taken in last_things(context, arguments, several=said.several):
                 yield Settled(tool=own, arguments=dict(taken), binds=() if behind else tuple(taken))
 
 
 def settle_row(tool: str, said: Utterance, context: SessionContext, arguments: ToolArguments) -> Settled | None:
     """A call about the row of the last list that a question names; `tool` empty: of whichever tool."""
-    before = next(iter(_last_things(context, arguments)), {})
+    before = next(iter(last_things(context, arguments)), {})
     row = None if said.ordinal is None and not said.other else named_row(said, context, arguments, dict(before))
     return None if row is None else Settled(tool=tool, arguments=dict([row]), binds=(row[0],) if tool else ())
 
 
-def _last_things(
+def last_things(
     context: SessionContext, arguments: ToolArguments, *, several: bool = False
 ) -> tuple[dict[str, str], ...]:
     """What the last call which named a thing was about, as far as this tool knows it; if several, its whole turn."""
-    calls = [(call, things) for call in reversed(context.meant) if (things := _things_in(call, arguments))]
+    waiting = _things_in(context.spoken_of, arguments)
+    if waiting:
+        return (waiting,)
+    calls = [(call, things) for call in reversed(context.meant) if (things := _things_in(call.arguments, arguments))]
     if not calls:
         return ()
     last = calls[0][0]
@@ -67,11 +71,11 @@ def _last_things(
     return tuple(things for n, things in enumerate(found) if things not in found[:n])[-_MOST_THINGS:]
 
 
-def _things_in(call: EarlierCall, arguments: ToolArguments) -> dict[str, str]:
+def _things_in(given: Mapping[str, Json], arguments: ToolArguments) -> dict[str, str]:
     return {
         argument.name: value
         for argument in things_of(arguments)
-        if isinstance(value := call.arguments.get(argument.name), str) and value in argument.values
+        if isinstance(value := given.get(argument.name), str) and value in argument.values
     }
 
 

@@ -14,6 +14,8 @@ from interlock.answers.history import History
 from interlock.answers.intents import Classified
 from interlock.answers.sessions.asked_back import find_unclear
 from interlock.answers.sessions.closed_arguments import ToolArguments, arguments_of
+from interlock.answers.sessions.context import SessionContext
+from interlock.answers.sessions.references import last_things, settle_row
 from interlock.answers.sessions.settled import Settled, bind_settled
 from interlock.answers.sessions.utterance import (
     Utterance,
@@ -43,6 +45,8 @@ class Replying(Value, frozen=True):
     bindings: Mapping[str, ToolBinding]
     classified: Classified
     """What the reply would be taken for by itself."""
+    context: SessionContext = SessionContext()
+    """What the session knows, where it is answered in one."""
 
 
 def take_reply(replying: Replying, text: str) -> Asked:
@@ -110,7 +114,9 @@ class _Reading:
         every = arguments_of(tool, text)
         fields = replying.asks.fields
         closed = {name: argument for name, argument in every.closed.items() if name in fields}
-        self.arguments = ToolArguments(closed, tuple(name for name in every.figures if name in fields))
+        figures, things = tuple(name for name in every.figures if name in fields), every.things & {*fields}
+        self.arguments = ToolArguments(closed, figures, things)
+        self._context = replying.context
         self._choices = _choices(replying)
         self._said: Utterance = read_utterance(text, self._narrow(), self._vocabulary, dict.fromkeys(fields))
         schema = tool.manifest()["parameters"]
@@ -158,7 +164,19 @@ class _Reading:
             field, choices = self._choices
             if -len(choices) <= self._said.ordinal < len(choices):
                 found[field] = choices[self._said.ordinal]
+        elif not found and not self.has_more:
+            found.update(self._spoken_of())
         return {**found, **self._figures(), **self._dates()}
+
+    def _spoken_of(self) -> dict[str, Json]:
+        """What the session knows by the words for it: the second one of a list, her."""
+        said, asks = self._said, is_question(self._text)
+        if said.ordinal is not None or said.other:
+            row = settle_row("", said, self._context, self.arguments)
+            return {} if row is None else dict(row.arguments)
+        if not said.refers or said.is_contrast or said.units or asks:
+            return {}
+        return dict(next(iter(last_things(self._context, self.arguments)), {}))
 
     def _figures(self) -> dict[str, Json]:
         said = [claim for claim in self._vocabulary.claims(self._text) if claim.number is not None]

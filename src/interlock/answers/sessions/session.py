@@ -101,8 +101,11 @@ class Session:
         except NotAllowed:  # its question was deleted, say
             return None
         replying = make_replying(self._ctx, agent, before, asked.classified)
-        reply = None if replying is None else read_reply(replying, asked.question, sure=False)
-        return None if replying is None or reply is None else go_on(replying, reply)
+        if replying is None:
+            return None
+        replying = replace(replying, context=context)
+        reply = read_reply(replying, asked.question, sure=False)
+        return None if reply is None else go_on(replying, reply)
 
 
 def make_replying(ctx: EngineContext, agent: Agent, before: Asked, classified: Any) -> Replying | None:
