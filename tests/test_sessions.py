@@ -838,6 +838,14 @@ async def test_units_are_remembered(stable: Stable) -> None:
     assert await weight_of(stable, "What is the weight of Falada?", "h-1") == "Falada weighs 510 kg."
 
 
+async def test_a_model_that_can_only_choose_chooses_values_in_the_unit_that_is_asked_for(stable: Stable) -> None:
+    first = await stable.ask("What is the weight of Falada in pounds?")
+    assert (first.status, first.answer) == (TurnStatus.VERIFIED, "Falada: weight 1,124.36 pounds.")
+    assert (await stable.ask("and Rocinante?")).answer == "Rocinante: weight 837.76 pounds."
+    assert "pounds" not in (await stable.ask("What is the weight of Falada?")).answer
+    assert (await stable.ask("and in lb?")).answer == "Falada: weight 1,124.36 lb."
+
+
 async def test_in_pounds_is_about_all_that_was_asked_about(stable: Stable) -> None:
     await stable.ask("What is the weight of Falada?", "and Rocinante and Marengo?", "in lb?")
     assert stable.made[3:] == [("file", "h-2"), ("file", "h-4")]

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from interlock.answers.constrained.argument_extraction import extract_arguments
-from interlock.answers.constrained.fact_sentences import fact_sentences
+from interlock.answers.constrained.fact_sentences import fact_sentences, in_units
 from interlock.answers.constrained.grammar import answer_grammar, call_grammar
 from interlock.answers.constrained.questions import open_question
 from interlock.answers.grounding import Vocabulary, default_vocabulary
@@ -77,7 +77,9 @@ class ConstrainedModel:
         return Reply(proposals=(Proposal(card.name, _arguments(reply.text)),), usage=reply.usage)
 
     async def _answer(self, request: Request, results: Sequence[Message]) -> Reply:
-        leads, facts = fact_sentences([message.result for message in results])
+        task = request.task
+        in_unit = None if task is None else in_units(task.units, _vocabulary(task))
+        leads, facts = fact_sentences([message.result for message in results], in_unit)
         lead = "; ".join(leads)
         if not facts:
             return Reply(f"{lead}." if lead else "", final=True)
