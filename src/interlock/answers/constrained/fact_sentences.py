@@ -41,19 +41,16 @@ def in_units(units: Sequence[str], vocabulary: Vocabulary) -> InUnit:
 def fact_sentences(
     results: Sequence[Mapping[str, Json]], in_unit: InUnit | None = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What tools said of their results in one line, and a statement for each value that successful calls returned.
-
-    `in_unit`: what is asked for in a unit stands first, and in that unit.
-    """
+    """What tools said of their results in one line, and a statement for each value that successful calls returned."""
     leads = tuple(" ".join(text.split()).rstrip(".") for text in map(_lead, results) if text)
-    lines: dict[str, bool] = {}
+    lines: dict[str, None] = {}
     values = [found.get("value") for found in results]
-    for line, is_asked in (line for value in values for line in _of(value, _subject(value), in_unit or _as_it_is)):
+    for line in (line for value in values for line in _of(value, _subject(value), in_unit or _as_it_is)):
         if len(line) <= _LONGEST:
-            lines[line] = is_asked
+            lines[line] = None
         if len(lines) >= _MOST:  # a result may have thousands
             break
-    return leads, tuple(sorted(lines, key=lambda line: not lines[line]))
+    return leads, tuple(lines)
 
 
 def _as_it_is(_field: str, _value: Json) -> str:
@@ -67,7 +64,7 @@ def _lead(found: Mapping[str, Json]) -> str:
     return str(found.get("summary") or whole)
 
 
-def _of(value: Json, subject: str, in_unit: InUnit, path: str = "", field: str = "") -> Iterator[tuple[str, bool]]:
+def _of(value: Json, subject: str, in_unit: InUnit, path: str = "", field: str = "") -> Iterator[str]:
     if isinstance(value, dict):
         for key, item in value.items():
             if key in _NAMES or key in _ABOUT:
@@ -82,7 +79,7 @@ def _of(value: Json, subject: str, in_unit: InUnit, path: str = "", field: str =
         written = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
         other = in_unit(field, value)
         said = f"{path.rpartition(' ')[0]} {other}" if other else f"{path} {written}"
-        yield _plain(f"{subject}: {said}" if subject else said), bool(other)
+        yield _plain(f"{subject}: {said}" if subject else said)
 
 
 def _subject(value: Json) -> str:

@@ -199,10 +199,16 @@ def _guess_values(
 def _places(words: Sequence[str], arguments: ToolArguments) -> dict[int, int]:
     """Where a place in a list is named, and which one: the last one, but not last winter, nor who came first."""
     numbers, after = ordinals(), words_of("after_ordinals") | arguments.kinds()
+    between = words_of("joining") | words_of("articles")
     found: dict[int, int] = {}
-    for place, word in enumerate(words):
-        if word in numbers and (words[place + 1] in after if place + 1 < len(words) else _is_place(words[:place])):
-            found[place] = numbers[word]
+    for place in reversed(range(len(words))):
+        if words[place] not in numbers:
+            continue
+        following = next((n for n in range(place + 1, len(words)) if words[n] not in between), len(words))
+        ends = _is_place(words[:place]) if following == len(words) else words[place + 1] in after
+        is_one = ends or following in found  # "the first and the second one" are two places
+        if is_one:
+            found[place] = numbers[words[place]]
     return found
 
 
