@@ -750,6 +750,12 @@ async def test_what_a_model_called_about_another_is_not_what_was_spoken_of(stabl
     assert settled.arguments == {"horse_id": "h-2"}
 
 
+async def test_who_was_named_in_answer_to_a_question_is_spoken_of(world: World) -> None:
+    asked = await world.ask("How many trees at Waldo in winter?")
+    assert (await world.ask("Cedar Creek")).turn == asked.turn
+    assert (await world.turn("is it closed?")).asked.settled[0].arguments == {"place_id": "cedar-creek"}
+
+
 async def test_they_are_all_that_were_spoken_of_last(stable: Stable) -> None:
     await stable.ask("How many lessons did Falada have?", "and Rocinante and Marengo?", "what do they owe?")
     assert stable.made[3:] == [("file", "h-2"), ("file", "h-4")]

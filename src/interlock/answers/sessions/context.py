@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from interlock.answers.events import AskedBack, Delegated, Finished, Joined, Opened, event_of
+from interlock.answers.events import AskedBack, Delegated, Finished, Joined, Opened, Replied, event_of
 from interlock.answers.requirements import NOTHING, CallSeen, Requirement, leaves, satisfies, sure_values
 from interlock.canonical import WHATEVER, canonical
 from interlock.engine import EngineContext
@@ -147,13 +147,15 @@ async def _read_turn(store: Store, turn: str) -> _TurnRead | None:
         return None
     opened = next((event for _record, event in events if isinstance(event, Opened)), None)
     units = () if opened is None else opened.units
+    # What was said since may have changed what it is about.
+    replied = any(isinstance(event, Replied) for _record, event in events)
     calls = [_call(record, units) for record in records if record.kind == "call" and record.status == Status.OK]
     return _TurnRead(
         turn=turn,
         principal=events[0][0].content().principal,
         opened=opened,
         finished=next((event for _record, event in reversed(events) if isinstance(event, Finished)), None),
-        calls=_mark_aside(calls, NOTHING if opened is None else opened.requires),
+        calls=_mark_aside(calls, NOTHING if opened is None or replied else opened.requires),
         children=tuple((event.child, event.agent) for _record, event in events if isinstance(event, Delegated)),
     )
 
