@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Any
 
@@ -655,3 +656,281 @@ def test_what_lies_beside_a_record_is_believed_only_where_it_is_what_was_recorde
     assert whole_of(msgspec.to_builtins(whole), recorded, {"place_id"}) == whole
     assert whole_of(msgspec.to_builtins(need("list_places")), recorded, {"place_id"}) == recorded
     assert whole_of(None, recorded, {"place_id"}) == recorded
+
+
+HORSES = {"h-1": "Falada", "h-2": "Rocinante", "h-3": "Bucephalus", "h-4": "Marengo"}
+WEIGHTS = {"h-1": 510.0, "h-2": 380.0, "h-3": 600.0, "h-4": 450.0}
+
+
+def stable_tools(made: list[tuple[str, ...]]) -> list[Tool]:
+    known = {"horse_id": HORSES}
+
+    @tool(effect="read", known_values=known)
+    async def horse_file(horse_id: str) -> dict[str, Any]:
+        """What a horse weighs, and what it owes."""
+        made.append(("file", horse_id))
+        visits = [{"day": "2026-03-14"}, {"day": "2026-05-02"}, {"day": "2026-07-30"}]
+        return {"name": HORSES[horse_id], "weight_kg": WEIGHTS[horse_id], "debt_eur": 70.0, "visits": visits}
+
+    @tool(effect="read", known_values=known)
+    async def lesson_count(horse_id: str, season: Season = Season.summer) -> dict[str, Any]:
+        """Lessons of a horse in a season."""
+        made.append(("lessons", horse_id, season.value))
+        return {"lessons": 12, "name": HORSES[horse_id], "season": season.value}
+
+    @tool(effect="read")
+    async def list_horses() -> list[dict[str, str]]:
+        """All horses."""
+        return [{"horse_id": horse, "name": name} for horse, name in HORSES.items()]
+
+    return [horse_file, lesson_count, list_horses]
+
+
+STABLE = Agent(
+    name="stable",
+    tools=("horse_file", "lesson_count", "list_horses"),
+    intents=(
+        Intent(name="file", requires="horse_file", keywords=("weigh", "weight", "owe", "debt", "heavy")),
+        Intent(name="lessons", requires="lesson_count", keywords=("lessons",)),
+        Intent(name="horses", requires="list_horses", keywords=("list", "horses")),
+    ),
+    semantic=False,
+    deadline_s=20,
+)
+
+
+class Stable:
+    """A conversation at a riding stable."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[str, ...]] = []
+        self.runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=stable_tools(self.made))
+        self.session = Answers(self.runtime).session("s")
+
+    async def ask(self, *questions: str) -> TurnResult:
+        """The next turns, with a model that can only choose; the result of the last."""
+        results = [await self.session.ask(one, agent=STABLE, model=constrain(FirstChoice())) for one in questions]
+        return results[-1]
+
+    async def free(self, question: str, horse: str, draft: str, name: str = "horse_file") -> TurnResult:
+        """The next turn, with a model that calls for one horse, whatever it is told, and writes one answer."""
+        asked = Reply(proposals=(Proposal(name, {"horse_id": horse}),))
+        return await self.session.ask(question, agent=STABLE, model=Follows(asked, *[Reply(draft)] * 9))
+
+
+@pytest.fixture
+async def stable() -> Any:
+    made = Stable()
+    yield made
+    await made.runtime.close()
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["what does she owe?", "and her debt?", "how heavy is he?", "what is the weight of him?", "and what do they owe?"],
+)
+async def test_she_is_who_was_spoken_of_last(stable: Stable, question: str) -> None:
+    await stable.ask("How many lessons did Rocinante have?", question)
+    assert stable.made[1:] == [("file", "h-2")]
+    other = await stable.free(question, "Falada", "Falada weighs 510 kg and owes 70 EUR.")
+    assert other.status is TurnStatus.ESCALATED
+    own = await stable.free(question, "Rocinante", "Rocinante weighs 380 kg and owes 70 EUR.")
+    assert own.status is TurnStatus.VERIFIED
+
+
+async def test_what_a_model_called_about_another_is_not_what_was_spoken_of(stable: Stable) -> None:
+    await stable.ask("How many lessons did Rocinante have?")
+    for _ in range(2):
+        held = await stable.free("what does she owe?", "Falada", "Falada owes 70 EUR.")
+        assert held.status is TurnStatus.ESCALATED
+    both = Reply(proposals=tuple(Proposal("horse_file", {"horse_id": horse}) for horse in ("h-2", "h-4")))
+    model = Follows(both, Reply("Rocinante weighs 380 kg."))
+    await stable.session.ask("What is the weight of Rocinante?", agent=STABLE, model=model)
+    (settled,) = (await stable.session.turn("what does she owe?", agent=STABLE)).asked.settled
+    assert settled.arguments == {"horse_id": "h-2"}
+
+
+async def test_who_was_named_in_answer_to_a_question_is_spoken_of(world: World) -> None:
+    asked = await world.ask("How many trees at Waldo in winter?")
+    assert (await world.ask("Cedar Creek")).turn == asked.turn
+    assert (await world.turn("is it closed?")).asked.settled[0].arguments == {"place_id": "cedar-creek"}
+
+
+async def test_they_are_all_that_were_spoken_of_last(stable: Stable) -> None:
+    await stable.ask("How many lessons did Falada have?", "and Rocinante and Marengo?", "what do they owe?")
+    assert stable.made[3:] == [("file", "h-2"), ("file", "h-4")]
+    await stable.ask("list the horses")
+    assert (await stable.session.turn("what do they owe?", agent=STABLE)).asked.settled == ()
+
+
+@pytest.mark.parametrize("question", ["and him?", "what about his?"])
+async def test_and_him_is_somebody_else(stable: Stable, question: str) -> None:
+    asked = await stable.ask("What is the weight of Rocinante?", question)
+    assert asked.status is TurnStatus.ASKED
+    assert stable.made == [("file", "h-2")]
+
+
+@pytest.mark.parametrize(
+    ("question", "horse", "other"),
+    [
+        ("what is the weight of the second one?", "h-2", "Bucephalus"),
+        ("how heavy is the third horse?", "h-3", "Rocinante"),
+        ("and what does the last one owe?", "h-4", "Falada"),
+    ],
+)
+async def test_a_question_about_the_second_one_is_about_that_row(
+    stable: Stable, question: str, horse: str, other: str
+) -> None:
+    await stable.ask("list the horses", question)
+    assert stable.made == [("file", horse)]
+    held = await stable.free(question, other, f"{other} owes 70 EUR.")
+    assert held.status is TurnStatus.ESCALATED
+
+
+async def test_the_last_list_is_the_one_that_was_returned_last_and_not_what_a_file_has_besides(stable: Stable) -> None:
+    await stable.ask("list the horses", "what is the weight of the second one?", "and the third?")
+    await stable.ask("how many lessons did the first one have in winter?", "and the last one?")
+    assert stable.made[:2] == [("file", "h-2"), ("file", "h-3")]
+    assert stable.made[2:] == [("lessons", "h-1", "winter"), ("lessons", "h-4", "winter")]
+
+
+async def test_where_nothing_tells_what_is_asked_of_the_second_one_that_is_asked_back(stable: Stable) -> None:
+    asked = await stable.ask("list the horses", "what about the second one?")
+    assert (asked.status, stable.made) == (TurnStatus.ASKED, [])
+    assert "I am not sure what you ask for" in asked.answer
+    result = await stable.ask("the lessons")
+    assert (result.turn, stable.made) == (asked.turn, [("lessons", "h-2", "summer")])
+    await stable.ask("what about the third one?")
+    assert stable.made[1:] == [("lessons", "h-3", "summer")]
+
+
+async def test_the_second_one_binds_whichever_tool_a_free_model_calls(stable: Stable) -> None:
+    await stable.ask("list the horses")
+    held = await stable.free("what about the second one?", "Bucephalus", "Bucephalus weighs 600 kg.")
+    assert held.status is TurnStatus.ESCALATED
+    told = await stable.free("what about the second one?", "Rocinante", "Rocinante weighs 380 kg.")
+    assert told.status is TurnStatus.VERIFIED
+
+
+async def test_who_came_first_is_no_row_of_a_list(stable: Stable) -> None:
+    await stable.ask("list the horses")
+    for question in ("whose debt came first?", "what about the first and the second one?"):
+        assert (await stable.session.turn(question, agent=STABLE)).asked.settled == ()
+
+
+async def weight_of(stable: Stable, question: str, horse: str) -> str:
+    """The weight as it is printed in an answer that cites it."""
+
+    class Cites(Follows):
+        async def reply(self, request: Request) -> Reply:
+            facts = [line for line in request.instructions.splitlines() if "weight kg: " in line]
+            own = [line.partition(" ")[0] for line in facts if f"{WEIGHTS[horse]:g} kg" in line]
+            return Reply(f"{HORSES[horse]} weighs {own[-1]}.") if self.seen else await super().reply(request)
+
+    model = Cites(Reply(proposals=(Proposal("horse_file", {"horse_id": horse}),)))
+    result = await stable.session.ask(question, agent=STABLE, model=model)
+    assert result.status is TurnStatus.VERIFIED, result
+    return result.answer.splitlines()[0]
+
+
+async def test_units_are_remembered(stable: Stable) -> None:
+    assert await weight_of(stable, "What is the weight of Falada in pounds?", "h-1") == "Falada weighs 1124.36 pounds."
+    assert await weight_of(stable, "and Rocinante?", "h-2") == "Rocinante weighs 837.76 pounds."
+    assert await weight_of(stable, "and what does she weigh in kg?", "h-2") == "Rocinante weighs 380 kg."
+    assert await weight_of(stable, "and Falada?", "h-1") == "Falada weighs 510 kg."
+    turn = await stable.session.turn("and in pounds?", agent=STABLE)
+    assert (turn.asked.settled[0].arguments, turn.asked.units) == ({"horse_id": "h-1"}, ("pounds",))
+    assert 'The answer is wanted in "pounds".' in turn.instructions
+    assert await weight_of(stable, "and in pounds?", "h-1") == "Falada weighs 1124.36 pounds."
+    await stable.ask("thanks!")
+    assert await weight_of(stable, "and Marengo?", "h-4") == "Marengo weighs 992.08 pounds."
+    assert await weight_of(stable, "What is the weight of Falada?", "h-1") == "Falada weighs 510 kg."
+
+
+async def test_a_model_that_can_only_choose_chooses_values_in_the_unit_that_is_asked_for(stable: Stable) -> None:
+    class Weighs(FirstChoice):
+        """Chooses what is said of a weight, where there is such a choice."""
+
+        async def reply(self, request: Request) -> Reply:
+            said = re.search(r"\w+: weight [^\"\\]+", request.grammar)
+            return Reply(f"{said[0]}.") if said else await super().reply(request)
+
+    async def ask(question: str) -> str:
+        result = await stable.session.ask(question, agent=STABLE, model=constrain(Weighs()))
+        assert result.status is TurnStatus.VERIFIED
+        return result.answer
+
+    assert await ask("What is the weight of Falada in pounds?") == "Falada: weight 1,124.36 pounds."
+    assert await ask("and Rocinante?") == "Rocinante: weight 837.76 pounds."
+    assert await ask("What is the weight of Falada?") == "Falada: weight kg 510.0."
+    assert await ask("and in lb?") == "Falada: weight 1,124.36 lb."
+
+
+async def test_in_pounds_is_about_all_that_was_asked_about(stable: Stable) -> None:
+    await stable.ask("What is the weight of Falada?", "and Rocinante and Marengo?", "in lb?")
+    assert stable.made[3:] == [("file", "h-2"), ("file", "h-4")]
+    asked = await stable.ask("and in 20 pounds?")
+    assert asked.status is not TurnStatus.VERIFIED
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["and the third one?", "are you sure?", "and him?", "in lb?", "are you sure", "why?", "what about last year?"],
+)
+async def test_a_question_is_no_name_that_was_asked_for(stable: Stable, question: str) -> None:
+    asked = await stable.ask("How many lessons?")
+    assert asked.status is TurnStatus.ASKED
+    result = await stable.ask(question)
+    assert result.turn != asked.turn
+    assert result.status is TurnStatus.ASKED, result
+    assert stable.made == []
+    with pytest.raises(NotAllowed, match="does not say horse id"):
+        await Answers(stable.runtime).reopen(asked.turn, agent=STABLE, reply=question)
+
+
+async def test_a_question_about_a_name_is_no_answer_either(stable: Stable) -> None:
+    asked = await stable.ask("How many lessons?")
+    assert (await stable.session.turn("are you sure about Falada?", agent=STABLE)).id != asked.turn
+    assert (await stable.session.turn("Falada?", agent=STABLE)).id == asked.turn
+
+
+@pytest.mark.parametrize(("reply", "horse"), [("the third one", "h-3"), ("and the last one?", "h-4"), ("hers", "h-2")])
+async def test_what_was_asked_back_is_answered_by_a_word_for_it(stable: Stable, reply: str, horse: str) -> None:
+    await stable.ask("What is the weight of Rocinante?", "list the horses")
+    asked = await stable.ask("How many lessons in winter?")
+    assert (await stable.ask(reply)).turn == asked.turn
+    assert stable.made[1:] == [("lessons", horse, "winter")]
+
+
+async def test_it_is_what_was_spoken_of_where_that_was_only_asked_about(stable: Stable) -> None:
+    await stable.ask("How many lessons did Falada have?", "list the horses")
+    held = await stable.session.ask("What does Marengo owe?", agent=STABLE, model=Follows(*[Reply("Nothing.")] * 9))
+    assert held.status is TurnStatus.ESCALATED
+    await stable.ask("what does she weigh?")
+    assert stable.made[1:] == [("file", "h-4")]
+
+
+@pytest.mark.parametrize(
+    "question", ["not Falada, Marengo", "Marengo, not Falada", "not Falada but Marengo", "no, not Falada, Marengo"]
+)
+async def test_the_one_that_is_denied_is_not_meant(stable: Stable, question: str) -> None:
+    await stable.ask("How many lessons did Falada have in winter?", question)
+    assert stable.made[1:] == [("lessons", "h-4", "winter")]
+    asked = await stable.ask("How many lessons in spring?")
+    assert (await stable.ask(question)).turn == asked.turn
+    assert stable.made[2:] == [("lessons", "h-4", "spring")]
+
+
+@pytest.mark.parametrize("question", ["not Falada", "not Falada or Marengo", "anything but Marengo"])
+async def test_what_is_only_denied_goes_on_from_nothing(stable: Stable, question: str) -> None:
+    await stable.ask("How many lessons did Rocinante have in winter?")
+    assert (await stable.session.turn(question, agent=STABLE)).asked.settled == ()
+
+
+async def test_without_a_session_too_the_denied_one_is_not_what_is_needed(stable: Stable) -> None:
+    for question in ("What is the debt? Not Falada, Marengo", "the debt of not Falada but Marengo"):
+        async with Answers(stable.runtime).turn(question, agent=STABLE) as turn:
+            (leaf,) = leaves(turn.requirement)
+            assert [entity.name for entity in leaf.about] == ["Marengo"]
+            await run_turn(turn, constrain(FirstChoice()))
+    assert stable.made == [("file", "h-4")] * 2

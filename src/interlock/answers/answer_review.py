@@ -97,6 +97,7 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
         carried=Carried(opened.carried_from, above) if opened.carried_from or leaves(above) else None,
         settled=settled,
         said=tuple(reply["reply"] for _event, reply in replies if isinstance(reply.get("reply"), str)),
+        units=opened.units,
     )
 
 

@@ -115,11 +115,14 @@ class Asked(Value, frozen=True):
     """What was said to the questions that this turn has asked."""
     reply: UserReply | None = None
     """The last of these, where the turn is gone on with by it."""
+    units: tuple[str, ...] = ()
+    """The units that are asked for, here or in the turn of the session that this one goes on from."""
 
     @property
     def words(self) -> str:
         """All that the user has said: an answer may repeat it, but not what a model has put into words for another."""
-        return "\n".join((self.question if self.user_words is None else self.user_words, *self.said))
+        said = "\n".join((self.question if self.user_words is None else self.user_words, *self.said))
+        return "\n".join((said, *(unit for unit in self.units if unit not in said)))
 
     @property
     def required(self) -> bool:

@@ -34,6 +34,8 @@ _SHORT = 3
 _NOT = frozenset({"not", "except", "without", "excluding", "nicht", "ohne", "sauf", "sin", "sem"})
 _REACH = 3
 """So many words before a name are looked at for a "not"."""
+_JOINING = frozenset({"and", "or", "nor", "und", "oder", "ni", "ou"})
+_BUT = frozenset({"but", "sondern", "sino", "mais"})
 _ENOUGH_WORDS, _NEARLY_ALL = 4, 0.8
 
 
@@ -140,13 +142,30 @@ class Entities:
         if name not in self._every:
             return False
         having = [one for one in self._arguments if name in one.exact]
-        if any(token.word in _NOT for token in self._tokens[max(0, start - _REACH) : start]):
+        if self._is_denied(start):
             return False
         if words[0].capital and not self._titled and self._is_part_of_longer(start, end, taken):
             return False
         if len(words) > 1:
             return any(not one.closed for one in having) or any(token.telling for token in words)
         return self._stands_for_itself(start, having)
+
+    def _is_denied(self, start: int) -> bool:
+        """Whether what begins there comes after a "not", and does not stand against it: "not Rex, Bella"."""
+        near = range(max(0, start - _REACH), start)
+        place = next((n for n in reversed(near) if self._tokens[n].word in _NOT), None)
+        if place is None:
+            return False
+        between = self._tokens[place + 2 : start]  # at least one word is denied
+        instead = place + 1 < start and (not self._tokens[start].joined or any(one.word in _BUT for one in between))
+        return not instead or any(one.word in _JOINING for one in self._clause(place))
+
+    def _clause(self, start: int) -> Iterator[_Token]:
+        """The words from a place on, up to the end of the sentence."""
+        for n, token in enumerate(self._tokens[start:]):
+            if n and token.first:
+                return
+            yield token
 
     def _stands_for_itself(self, place: int, having: Sequence[_Argument]) -> bool:
         """Whether one word is a name, and not a word of the language or a mere figure."""
@@ -183,8 +202,11 @@ class Entities:
     def _is_meant(self, start: int, end: int, named: set[int]) -> bool:
         """Whether a run of capitalised words is a name of something on file."""
         words = self._tokens[start:end]
-        denied = any(token.word in _NOT for token in self._tokens[max(0, start - _REACH) : start])
-        if denied or not named.isdisjoint(range(start, end)) or all(len(token.word) < _SHORT for token in words):
+        if (
+            self._is_denied(start)
+            or not named.isdisjoint(range(start, end))
+            or all(len(token.word) < _SHORT for token in words)
+        ):
             return False
         found = [values for one in self._arguments if (values := self._fits(one, self._text(start, end)))]
         if len(words) > 1 or words[0].telling:

@@ -43,6 +43,8 @@ class Opened(Value, frozen=True, tag_field="event", tag="opened"):
     """That agent's turn."""
     session: str | None = None
     """The conversation that it belongs to."""
+    units: tuple[str, ...] = ()
+    """The units in which it is to be answered, as the user has called them in this turn or in one it goes on from."""
 
 
 class Joined(Value, frozen=True, tag_field="event", tag="joined"):

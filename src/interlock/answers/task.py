@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from interlock.answers.agent import Agent
 from interlock.answers.asked import Asked
+from interlock.answers.grounding import default_vocabulary
 from interlock.answers.requirements import Requirement, next_needs, sure_values
 from interlock.answers.sessions.settled import find_settled
+from interlock.answers.sessions.units import asked_units
 from interlock.models.messages import Task
 
 
@@ -24,5 +26,6 @@ def make_task(agent: Agent, asked: Asked, missing: Requirement | None) -> Task:
         said=asked.said,
         settled={} if settled is None else settled.arguments,
         remembered={} if settled is None else settled.remembered,
+        units=asked.units or asked_units(asked.question, agent.vocabulary or default_vocabulary()),
         vocabulary=agent.vocabulary,
     )

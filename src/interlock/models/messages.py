@@ -63,6 +63,8 @@ class Task(Value, frozen=True):
     """Arguments of the call that is needed next, as the conversation has settled them; None: to be left out."""
     remembered: dict[str, Json] = {}
     """Arguments of the call before it in the session, which hold where the question says nothing else."""
+    units: tuple[str, ...] = ()
+    """The units in which the answer is wanted, as the user has called them."""
     vocabulary: Any = None
     """The words of the agent's field (`interlock.answers.Vocabulary`), where it has its own."""
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from interlock.answers.constrained.argument_extraction import extract_arguments
-from interlock.answers.constrained.fact_sentences import fact_sentences
+from interlock.answers.constrained.fact_sentences import fact_sentences, in_units
 from interlock.answers.constrained.grammar import answer_grammar, call_grammar
 from interlock.answers.constrained.questions import open_question
 from interlock.answers.grounding import Vocabulary, default_vocabulary
@@ -59,7 +59,7 @@ class ConstrainedModel:
         if task is not None:
             words = _vocabulary(task)
             given = await leave_loop(len(task.question), extract_arguments, card, task.question, words)
-            given |= _still_missing(task, given)
+            given |= _still_missing(task, card, given)
             given |= {name: () if value is None else (value,) for name, value in task.settled.items()}
             question = await leave_loop(len(task.question), open_question, request, task, card, given, words)
             if question.text:
@@ -77,7 +77,9 @@ class ConstrainedModel:
         return Reply(proposals=(Proposal(card.name, _arguments(reply.text)),), usage=reply.usage)
 
     async def _answer(self, request: Request, results: Sequence[Message]) -> Reply:
-        leads, facts = fact_sentences([message.result for message in results])
+        task = request.task
+        in_unit = None if task is None else in_units(task.units, _vocabulary(task))
+        leads, facts = fact_sentences([message.result for message in results], in_unit)
         lead = "; ".join(leads)
         if not facts:
             return Reply(f"{lead}." if lead else "", final=True)
@@ -129,11 +131,18 @@ def _next_need(request: Request) -> str | None:
     return next((name for name in needs if name in offered), None)
 
 
-def _still_missing(task: Task, given: Mapping[str, Sequence[Json]]) -> dict[str, tuple[Json, ...]]:
-    """Of several things that the question names for one argument, the one that the next call has to be about."""
-    return {
-        name: (value,) for name, value in reversed(task.about) if len(given.get(name, ())) > 1 and value in given[name]
-    }
+def _still_missing(task: Task, card: ToolCard, given: Mapping[str, Sequence[Json]]) -> dict[str, tuple[Json, ...]]:
+    """Of several things that the question names for one argument, the one that the next call has to be about.
+
+    Also where none was found in its words, or only what they deny: "not the first, the second".
+    """
+    found: dict[str, tuple[Json, ...]] = {}
+    for name, value in reversed(task.about):
+        said, kind = given.get(name, ()), card.parameters.get("properties", {}).get(name, {})
+        is_other = task.needs[:1] == (card.name,) and kind.get("type") == "string" and not said
+        if is_other or (len(said) > 1 and value in said):
+            found[name] = (value,)
+    return found
 
 
 def _vocabulary(task: Task) -> Vocabulary:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 import msgspec
 
-from interlock.answers.events import AskedBack, Delegated, Finished, Joined, Opened, event_of
+from interlock.answers.events import AskedBack, Delegated, Finished, Joined, Opened, Replied, event_of
+from interlock.answers.requirements import NOTHING, CallSeen, Requirement, leaves, satisfies, sure_values
 from interlock.canonical import WHATEVER, canonical
 from interlock.engine import EngineContext
 from interlock.operations.ledger_writer import payload_of, store_digest
@@ -20,6 +22,11 @@ _MINUTE_US = 60_000_000
 _MOST_RECORDS = 50
 """Each is read from the ledger again where it is given to a turn."""
 _MOST_ROWS = 200
+_MOST_RESULTS = 12
+"""So many results are looked through for a list."""
+_BOUND = re.compile(r"\bargs(?:\.|\[\")(\w{1,100})")
+"""The arguments that a condition speaks of."""
+_IS_BOUND_TO = re.compile(r'\bargs\["(\w{1,100})"\] == "([^"\\]{1,1000})"')
 _NOT_MADE = (ClaimState.FAILED,)
 _LONGEST_CHANGE_US = 10 * _MINUTE_US
 """A change that began so long before a record may have landed after it."""
@@ -51,6 +58,20 @@ class EarlierCall(Value, frozen=True):
     changes: bool = False
     through: str = ""
     """The agent that made it, where the turn had asked another one."""
+    units: tuple[str, ...] = ()
+    """The units in which its turn was to be answered."""
+    is_aside: bool = False
+    """Whether it is about something else than its turn was asked about: what a model called by mistake, say."""
+
+
+class ReturnedLists(Value, frozen=True):
+    """The rows of one result, in order."""
+
+    record: int
+    lists: tuple[tuple[Json, ...], ...] = ()
+    """Several, where it has several lists."""
+    is_list: bool = False
+    """Whether the result is the list itself, and not something that has one."""
 
 
 class SessionContext(Value, frozen=True):
@@ -58,8 +79,10 @@ class SessionContext(Value, frozen=True):
 
     calls: tuple[EarlierCall, ...] = ()
     """In the order of their records."""
-    rows: tuple[Json, ...] = ()
-    """The rows of the last result that has any, in order: the second one is one of them."""
+    returned: tuple[ReturnedLists, ...] = ()
+    """The lists of the last results, the last first: the second one is a row of one of them."""
+    spoken_of: dict[str, str] = {}
+    """What the last turn was asked about, where none of its calls was: it asked back, or its tool failed."""
     last_turn: str = ""
     last_agent: str = ""
     asks: AskedBack | None = None
@@ -67,9 +90,9 @@ class SessionContext(Value, frozen=True):
     is_asked: bool = False
 
     @property
-    def last(self) -> EarlierCall | None:
-        """The call that was made last."""
-        return self.calls[-1] if self.calls else None
+    def meant(self) -> tuple[EarlierCall, ...]:
+        """The calls that were about what was asked: "it" is one of theirs."""
+        return tuple(call for call in self.calls if not call.is_aside)
 
 
 async def read_context(ctx: EngineContext, place: SessionPlace) -> SessionContext:
@@ -85,14 +108,16 @@ async def read_context(ctx: EngineContext, place: SessionPlace) -> SessionContex
         calls = [*context.calls, *read.calls]
         for child, agent in read.children:
             inner = await _read_turn(store, child)
-            calls += [] if inner is None else [msgspec.structs.replace(c, through=agent) for c in inner.calls]
+            found_below = () if inner is None else inner.calls
+            calls += [msgspec.structs.replace(c, through=agent, units=read.units) for c in found_below]
         context, last = msgspec.structs.replace(context, calls=tuple(sorted(calls, key=lambda c: c.record))), read
     if last is None:
         return context
     finished, opened = last.finished, last.opened
     return msgspec.structs.replace(
         context,
-        rows=await _rows(store, context.calls),
+        returned=await _read_lists(store, context.calls),
+        spoken_of={} if opened is None else _spoken_of(opened, last.calls),
         last_turn=last.turn,
         last_agent="" if opened is None else opened.agent,
         asks=None if finished is None else finished.asks,
@@ -110,18 +135,27 @@ class _TurnRead(Value, frozen=True):
     calls: tuple[EarlierCall, ...]
     children: tuple[tuple[str, str], ...]
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        return () if self.opened is None else self.opened.units
+
 
 async def _read_turn(store: Store, turn: str) -> _TurnRead | None:
     records = [record async for record in store.records(Query(turn=turn))]
     events = [(record, event) for record in records if (event := event_of(record)) is not None]
     if not events:
         return None
+    opened = next((event for _record, event in events if isinstance(event, Opened)), None)
+    units = () if opened is None else opened.units
+    # What was said since may have changed what it is about.
+    replied = any(isinstance(event, Replied) for _record, event in events)
+    calls = [_call(record, units) for record in records if record.kind == "call" and record.status == Status.OK]
     return _TurnRead(
         turn=turn,
         principal=events[0][0].content().principal,
-        opened=next((event for _record, event in events if isinstance(event, Opened)), None),
+        opened=opened,
         finished=next((event for _record, event in reversed(events) if isinstance(event, Finished)), None),
-        calls=tuple(_call(record) for record in records if record.kind == "call" and record.status == Status.OK),
+        calls=_mark_aside(calls, NOTHING if opened is None or replied else opened.requires),
         children=tuple((event.child, event.agent) for _record, event in events if isinstance(event, Delegated)),
     )
 
@@ -136,7 +170,7 @@ def _is_of(read: _TurnRead, place: SessionPlace) -> bool:
     )
 
 
-def _call(record: Stored) -> EarlierCall:
+def _call(record: Stored, units: tuple[str, ...]) -> EarlierCall:
     content = record.content()
     arguments = content.arguments if isinstance(content.arguments, dict) else {}
     return EarlierCall(
@@ -148,26 +182,70 @@ def _call(record: Stored) -> EarlierCall:
         arguments={n: value for n, value in arguments.items() if value is not None and MARK not in str(value)},
         keys=content.keys,
         changes=content.effect is not Effect.READ,
+        units=units,
     )
 
 
-async def _rows(store: Store, calls: Sequence[EarlierCall]) -> tuple[Json, ...]:
-    """The rows of the last result; none where it has two lists, as nobody knows which one is meant then."""
-    for call in calls[-1:]:
+def _mark_aside(calls: Sequence[EarlierCall], requires: Requirement) -> tuple[EarlierCall, ...]:
+    """The calls of a turn, marked where one is about another thing than the answer needs."""
+    bound = [leaf for leaf in leaves(requires) if leaf.where or leaf.about]
+    if not bound or MARK in str(bound):  # what a tool redacts is not known here
+        return tuple(calls)
+    asked: dict[str, set[str]] = {name: set() for leaf in bound for name in _BOUND.findall(leaf.where)}
+    for name, value in (pair for leaf in bound for entity in leaf.about for pair in entity.values):
+        asked.setdefault(name, set()).add(_text(value))
+    for call in calls:
+        seen = CallSeen(call.record, call.tool, Status.OK, arguments=call.arguments)
+        if any(satisfies(seen, leaf) for leaf in bound):
+            for name in asked.keys() & call.arguments.keys():
+                asked[name].add(_text(call.arguments[name]))
+    return tuple(
+        msgspec.structs.replace(
+            call, is_aside=any(_text(call.arguments[n]) not in asked[n] for n in asked.keys() & call.arguments.keys())
+        )
+        for call in calls
+    )
+
+
+def _spoken_of(opened: Opened, calls: Sequence[EarlierCall]) -> dict[str, str]:
+    """The one value of each argument that a turn was bound to, and that no call of it was made with."""
+    found: dict[str, set[str]] = {}
+    for leaf in leaves(opened.requires):
+        for name, value in (*_IS_BOUND_TO.findall(leaf.where), *sure_values(leaf)):
+            found.setdefault(name, set()).add(value)
+    told = {name for call in calls if not call.is_aside for name in call.arguments}
+    return {
+        n: value
+        for n, values in found.items()
+        if n not in told and len(values) == 1 and MARK not in (value := min(values))
+    }
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+async def _read_lists(store: Store, calls: Sequence[EarlierCall]) -> tuple[ReturnedLists, ...]:
+    """What the last results list, back to the last one that is a list itself."""
+    found: list[ReturnedLists] = []
+    for call in reversed(calls[-_MOST_RESULTS:]):
         async for record in store.records(Query(after=call.record - 1, until=call.record)):
             content = record.content()
             value = (await payload_of(store, record.id, content)).get("value") if content.payload else content.value
-            return tuple(_list_in(value)[:_MOST_ROWS])
-    return ()
+            lists, is_list = _lists_in(value), isinstance(value, list)
+            if lists or is_list:
+                found.append(ReturnedLists(call.record, tuple(tuple(rows[:_MOST_ROWS]) for rows in lists), is_list))
+            if is_list:
+                return tuple(found)
+    return tuple(found)
 
 
-def _list_in(value: Json) -> list[Json]:
+def _lists_in(value: Json) -> list[list[Json]]:
     if isinstance(value, list):
-        return value
+        return [value] if value else []
     inner = [item for item in value.values() if isinstance(item, list)] if isinstance(value, dict) else []
     rows = [item for item in inner if len(item) > 1 and all(isinstance(row, dict | str) for row in item)]
-    of_things = [item for item in rows if all(isinstance(row, dict) for row in item)] or rows
-    return of_things[0] if len(of_things) == 1 else []
+    return [item for item in rows if all(isinstance(row, dict) for row in item)] or rows
 
 
 async def citable_records(

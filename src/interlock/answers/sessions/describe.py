@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from interlock.answers.asked import Asked
@@ -25,6 +26,8 @@ def describe_session(asked: Asked, now_us: int) -> str:
     if settled:
         what = "What was asked back is answered" if asked.reply is not None else "This question goes on from there"
         lines.append(f"{what}: it is about {_join(settled)}.")
+    if asked.units:
+        lines.append(f"The answer is wanted in {_join([json.dumps(unit) for unit in asked.units])}.")
     return "\n".join(lines)
 
 

@@ -6,7 +6,7 @@ else. What is not understood is left as it is, and needs what it would need by i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -15,13 +15,16 @@ from interlock.answers.asked import Asked
 from interlock.answers.entities import Entities, bind
 from interlock.answers.grounding import default_vocabulary
 from interlock.answers.intents import Classified
-from interlock.answers.requirements import AllOf, Need, leaves
+from interlock.answers.requirements import AllOf, Need, any_of, leaves
 from interlock.answers.sessions.closed_arguments import ClosedArgument, ToolArguments, arguments_of
 from interlock.answers.sessions.context import EarlierCall, SessionContext
+from interlock.answers.sessions.references import refer_back, settle_row
+from interlock.answers.sessions.rows import named_row
 from interlock.answers.sessions.settled import Settled, bind_settled
-from interlock.answers.sessions.utterance import Utterance, may_name_another, read_utterance, without_opening
+from interlock.answers.sessions.units import asked_units
+from interlock.answers.sessions.utterance import Utterance, read_utterance, without_opening
 from interlock.engine import ToolBinding
-from interlock.tools import Tool, normalize
+from interlock.tools import Tool
 from interlock.values import Effect, Json, Value
 
 SESSION = "session"
@@ -38,22 +41,58 @@ class FollowUp(Value, frozen=True):
     tool: str
     """The tool of the agent's that is needed: itself, or the agent that it asked."""
     settled: tuple[Settled, ...]
+    units: tuple[str, ...] = ()
+    """Those in which it was answered before."""
 
 
 def follow(asked: Asked, context: SessionContext, agent: Agent, bindings: Mapping[str, ToolBinding]) -> Asked:
     """The question, with what the session settles of it; unchanged, where it settles nothing."""
     tools = {name: binding.tool for name, binding in bindings.items()}
+    units = asked_units(asked.question, agent.vocabulary or default_vocabulary())
     found = _call_again(asked.question, context, agent, tools)
     if found is not None:
         # What is named is settled where it is sure; a name that fits several binds as it does in any question.
         named = bind(_need(agent, found.tool), Entities(asked.question, tools.values()), tools, agent.tools)
         classified = Classified(bind_settled(named, found.settled), by=SESSION, score=1.0)
-        return replace(asked, classified=classified, settled=found.settled)
-    settled = tuple(_refer_back(asked, context, agent, tools))
+        return replace(asked, classified=classified, settled=found.settled, units=units or found.units)
+    asked = _choose_intent(replace(asked, units=units), context, agent, tools)
+    if asked.settled:
+        return asked
+    settled = tuple(refer_back(asked, context, agent, tools))
     if not settled:
         return asked
     requirement = bind_settled(asked.classified.requirement, settled)
-    return replace(asked, classified=replace(asked.classified, requirement=requirement), settled=settled)
+    before = context.meant[-1].units if context.meant else ()
+    classified = replace(asked.classified, requirement=requirement)
+    return replace(asked, classified=classified, settled=settled, units=units or before)
+
+
+def _choose_intent(asked: Asked, context: SessionContext, agent: Agent, tools: Mapping[str, Tool]) -> Asked:
+    """ "What about the second one?" where nothing was asked about such a thing before: what is asked for at all?
+
+    Where one tool knows such things, that one; otherwise the question is bound to what it is about, and not clear.
+    """
+    if asked.classified.by != "default":
+        return asked
+    found: dict[str, Settled] = {}
+    for need in (leaf for requirement in agent.requirements() for leaf in leaves(requirement)):
+        tool = tools.get(need.tool)
+        if tool is None or tool.effect is not Effect.READ or need.tool in found:
+            continue
+        arguments = arguments_of(tool, without_opening(asked.question))
+        said = read_utterance(asked.question, arguments, agent.vocabulary or default_vocabulary(), {})
+        settled = None if said.left or not said.is_short else settle_row(need.tool, said, context, arguments)
+        if settled is not None:
+            found[need.tool] = settled
+    if not found:
+        return asked
+    settled_calls = tuple(found.values())
+    requirement = bind_settled(any_of(*(_need(agent, name) for name in found)), settled_calls)
+    if len(found) == 1:
+        classified = Classified(bind_settled(_need(agent, next(iter(found))), settled_calls), by=SESSION, score=1.0)
+        return replace(asked, classified=classified, settled=settled_calls)
+    intents = tuple(i.name for i in agent.intents if any(leaf.tool in found for leaf in leaves(i.requirement)))
+    return replace(asked, classified=Classified(requirement, intents, score=0.0), settled=settled_calls)
 
 
 def settle_child(parent: Asked, asked: Asked, agent: Agent, bindings: Mapping[str, ToolBinding]) -> Asked:
@@ -116,17 +155,24 @@ def _call_again(question: str, context: SessionContext, agent: Agent, tools: Map
         said = read_utterance(question, arguments, vocabulary, call.arguments)
         if said.left or not said.is_short or not (said.says_something or (said.opens and said.is_reference)):
             continue
-        values = _with_row(said, context, call, arguments)
-        settled = None if values is None else _settle(call, values, arguments)
-        if settled:
-            return FollowUp(call.through or call.tool, settled)
+        values = None if said.is_contrast else _with_row(said, context, call, arguments)
+        calls = [call] if values else _calls_beside(call, context)
+        settled = None if values is None else [_settle(one, values, arguments) for one in calls]
+        if settled and all(settled):
+            return FollowUp(call.through or call.tool, tuple(one for some in settled for one in some or ()), call.units)
     return None
+
+
+def _calls_beside(call: EarlierCall, context: SessionContext) -> list[EarlierCall]:
+    """The calls of one tool in one turn: asked about two things, "and in pounds?" is about both."""
+    calls = [c for c in context.meant if (c.turn, c.tool, c.through) == (call.turn, call.tool, call.through)]
+    return calls if len(calls) <= _MOST_CALLS else [call]
 
 
 def _last_calls(context: SessionContext, agent: Agent, tools: Mapping[str, Tool]) -> Iterator[EarlierCall]:
     """The tools that were called last, each with its last call: reads alone, as a change is asked for in full."""
     seen: list[str] = []
-    for call in reversed(context.calls):
+    for call in reversed(context.meant):
         tool = tools.get(call.tool)
         if tool is None or tool.effect is not Effect.READ or call.tool in seen or len(seen) >= _MOST_TOOLS:
             continue
@@ -146,37 +192,8 @@ def _with_row(
     """The values that were named, with what the second one or the other one is; None if that cannot be told."""
     if said.ordinal is None and not said.other:
         return dict(said.values)
-    rows = [value for row in context.rows if (value := _row_value(row, arguments)) is not None]
-    if len(rows) != len(context.rows):  # the third of five rows is another one if a row cannot be read
-        return None
-    if said.other:
-        rows = [row for row in rows if call.arguments.get(row[0]) != row[1]]
-        place = 0 if len(rows) == 1 else len(rows)
-    else:
-        place = said.ordinal if said.ordinal is not None else len(rows)
-    if not -len(rows) <= place < len(rows):
-        return None
-    argument, chosen = rows[place]
-    return None if argument in said.values else {**said.values, argument: (chosen,)}
-
-
-def _row_value(row: Json, arguments: ToolArguments) -> tuple[str, str] | None:
-    """The argument and value that a row of a result stands for."""
-    fields = row if isinstance(row, dict) else {"": row}
-    for argument in _things(arguments):
-        if isinstance(fields.get(argument.name), str) and fields[argument.name] in argument.values:
-            return argument.name, fields[argument.name]
-    names = arguments.names()
-    texts = [fields[key] for key in ("id", "name", "") if isinstance(fields.get(key), str)]
-    found = {
-        item for text in texts for item in names.get(normalize(text), ()) if not arguments.closed[item[0]].is_choice
-    }
-    return found.pop() if len(found) == 1 else None
-
-
-def _things(arguments: ToolArguments) -> list[ClosedArgument]:
-    """The arguments that name a thing, and are no choice of the contract's."""
-    return [argument for argument in arguments.closed.values() if not argument.is_choice]
+    row = named_row(said, context, arguments, call.arguments)
+    return None if row is None or row[0] in said.values else {**said.values, row[0]: (row[1],)}
 
 
 def _settle(
@@ -188,7 +205,7 @@ def _settle(
     if had and any(name in arguments.things - had for name in values):
         return None
     before = {name: call.arguments.get(name) for name in (*arguments.closed, *sorted(had))}
-    lists = {name: list(found) for name, found in values.items() if arguments.closed[name].several}
+    lists = {name: list(found) for name, found in values.items() if _takes_several(arguments, name)}
     single = {name: found for name, found in values.items() if name not in lists}
     several = [name for name, found in single.items() if len(found) > 1]
     if len(several) > 1 or any(len(found) > _MOST_CALLS for found in single.values()):
@@ -204,7 +221,9 @@ def _settle(
         binds = tuple(
             name
             for name, item in own.items()
-            if (name in had and name not in values) or _is_known(item, arguments.closed.get(name))
+            if (name in had and name not in values)
+            or (name in values and name not in arguments.closed)  # a row of a result
+            or _is_known(item, arguments.closed.get(name))
         )
         made.append(Settled(tool=call.tool, arguments=own, remembered=remembered, binds=binds))
     return tuple(made)
@@ -215,55 +234,5 @@ def _is_known(value: Json, argument: ClosedArgument | None) -> bool:
     return argument is not None and all(isinstance(item, str) and item in argument.values for item in items)
 
 
-def _refer_back(asked: Asked, context: SessionContext, agent: Agent, tools: Mapping[str, Tool]) -> Iterator[Settled]:
-    """What the last call was about, for a question that says by itself what it asks for, and "it" or "and" besides."""
-    vocabulary, question = agent.vocabulary or default_vocabulary(), asked.question
-    words = _known_words(agent, tools)
-    for name, about in {leaf.tool: leaf.about for leaf in leaves(asked.classified.requirement)}.items():
-        # Behind an agent that is asked stand the tools that it called; which it will call now, it decides itself.
-        behind = [call.tool for call in reversed(context.calls) if call.through == name and call.tool in tools]
-        tool = tools.get(behind[0] if behind else name)
-        if tool is None:
-            continue
-        arguments = arguments_of(tool, without_opening(question))
-        said = read_utterance(question, arguments, vocabulary, {})
-        taken = _last_things(context, arguments)
-        things = {argument.name for argument in _things(arguments)}
-        named = things & {*said.values, *(argument for entity in about for argument, _value in entity.values)}
-        if taken and not named and _goes_on(question, said, arguments, words):
-            yield Settled(tool="" if behind else name, arguments=taken, binds=() if behind else tuple(taken))
-
-
-def _last_things(context: SessionContext, arguments: ToolArguments) -> dict[str, str]:
-    """The things that the last call which named any was about, as far as this tool knows them."""
-    for call in reversed(context.calls):
-        found = {
-            argument.name: value
-            for argument in _things(arguments)
-            if isinstance(value := call.arguments.get(argument.name), str) and value in argument.values
-        }
-        if found:
-            return found
-    return {}
-
-
-def _goes_on(question: str, said: Utterance, arguments: ToolArguments, known: frozenset[str]) -> bool:
-    # A place in a list that could not be found there names something else than what was spoken of last.
-    if said.ordinal is not None or said.other:
-        return False
-    left = tuple(word for word in said.left if word not in known)
-    if may_name_another(question, said.left, arguments):
-        return False
-    # Without "it" every word has to be known: otherwise one of them may name something else.
-    return said.refers or (said.opens and not left)
-
-
-def _known_words(agent: Agent, tools: Mapping[str, Tool]) -> frozenset[str]:
-    """The words that the agent's own field has, which name none of its things."""
-    texts: list[str] = [word for intent in agent.intents for word in intent.keywords]
-    own: Sequence[Tool] = [tools[name] for name in agent.tools if name in tools]
-    texts += [
-        f"{tool.name} {tool.description} {' '.join(tool.manifest()['parameters'].get('properties', ()))}"
-        for tool in own
-    ]
-    return frozenset(word for text in texts for word in normalize(text).split())
+def _takes_several(arguments: ToolArguments, name: str) -> bool:
+    return name in arguments.closed and arguments.closed[name].several

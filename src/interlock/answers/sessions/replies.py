@@ -14,8 +14,16 @@ from interlock.answers.history import History
 from interlock.answers.intents import Classified
 from interlock.answers.sessions.asked_back import find_unclear
 from interlock.answers.sessions.closed_arguments import ToolArguments, arguments_of
+from interlock.answers.sessions.context import SessionContext
+from interlock.answers.sessions.references import last_things, settle_row
 from interlock.answers.sessions.settled import Settled, bind_settled
-from interlock.answers.sessions.utterance import Utterance, read_utterance
+from interlock.answers.sessions.utterance import (
+    Utterance,
+    is_correction,
+    is_question,
+    read_utterance,
+    without_opening,
+)
 from interlock.engine import ToolBinding
 from interlock.errors import NotAllowed
 from interlock.models.schema_types import inner_schema, types_of
@@ -37,6 +45,8 @@ class Replying(Value, frozen=True):
     bindings: Mapping[str, ToolBinding]
     classified: Classified
     """What the reply would be taken for by itself."""
+    context: SessionContext = SessionContext()
+    """What the session knows, where it is answered in one."""
 
 
 def take_reply(replying: Replying, text: str) -> Asked:
@@ -78,7 +88,7 @@ def read_reply(replying: Replying, text: str, *, sure: bool) -> UserReply | None
     values = reading.values()
     recognised = own.by not in ("default", "caller") and own.clear
     # "Never mind, how is the other one?" is a question, though it names what could be an answer.
-    if recognised and not sure and (reading.has_more or not values):
+    if (recognised or reading.asks) and not sure and (reading.has_more or not values):
         return None
     if not values:
         values = reading.as_said(sure=sure)
@@ -104,7 +114,9 @@ class _Reading:
         every = arguments_of(tool, text)
         fields = replying.asks.fields
         closed = {name: argument for name, argument in every.closed.items() if name in fields}
-        self.arguments = ToolArguments(closed, tuple(name for name in every.figures if name in fields))
+        figures, things = tuple(name for name in every.figures if name in fields), every.things & {*fields}
+        self.arguments = ToolArguments(closed, figures, things)
+        self._context = replying.context
         self._choices = _choices(replying)
         self._said: Utterance = read_utterance(text, self._narrow(), self._vocabulary, dict.fromkeys(fields))
         schema = tool.manifest()["parameters"]
@@ -129,6 +141,13 @@ class _Reading:
         return self._said.denies
 
     @property
+    def asks(self) -> bool:
+        """Whether it is a question, or points at something: whatever it is, it is no name that was not known."""
+        said = self._said
+        is_more = said.opens and not is_correction(self._text)
+        return is_question(self._text) or is_more or said.is_reference or bool(said.units)
+
+    @property
     def has_more(self) -> bool:
         """Whether it says more than the values."""
         return bool(self._said.left) or not self._said.is_short
@@ -145,7 +164,19 @@ class _Reading:
             field, choices = self._choices
             if -len(choices) <= self._said.ordinal < len(choices):
                 found[field] = choices[self._said.ordinal]
+        elif not found and not self.has_more:
+            found.update(self._spoken_of())
         return {**found, **self._figures(), **self._dates()}
+
+    def _spoken_of(self) -> dict[str, Json]:
+        """What the session knows by the words for it: the second one of a list, her."""
+        said, asks = self._said, is_question(self._text)
+        if said.ordinal is not None or said.other:
+            row = settle_row("", said, self._context, self.arguments)
+            return {} if row is None else dict(row.arguments)
+        if not said.refers or said.is_contrast or said.units or asks:
+            return {}
+        return dict(next(iter(last_things(self._context, self.arguments)), {}))
 
     def _figures(self) -> dict[str, Json]:
         said = [claim for claim in self._vocabulary.claims(self._text) if claim.number is not None]
@@ -177,8 +208,12 @@ class _Reading:
         name = self._asks.fields[0]
         kind = self._kinds.get(name, {})
         is_text = kind.get("type") == "string" and "format" not in kind
-        takes = name in self.arguments.closed or is_text
-        return {name: words} if takes and words and (sure or len(words.split()) <= _SHORT_NAME) else {}
+        is_name = name in self.arguments.closed or name in self._tool.known_values
+        if not words or not (is_name or is_text) or (is_name and self.asks):
+            return {}
+        if is_name and is_correction(words):
+            words = without_opening(words)
+        return {name: words} if sure or len(words.split()) <= _SHORT_NAME else {}
 
 
 def _choices(replying: Replying) -> tuple[str, tuple[str, ...]] | None:

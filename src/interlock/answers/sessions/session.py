@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from interlock.answers.agent import Agent, require_agent
 from interlock.answers.answer_review import reopen_turn
 from interlock.answers.asked import Asked
+from interlock.answers.grounding import default_vocabulary
 from interlock.answers.pending_turn import PendingTurn
 from interlock.answers.result import TurnResult
 from interlock.answers.runner import Watch, run_turn
@@ -24,6 +25,7 @@ from interlock.answers.sessions.context import (
 )
 from interlock.answers.sessions.follow_up import follow, named_values
 from interlock.answers.sessions.replies import Classify, Replying, go_on, read_reply, take_reply
+from interlock.answers.sessions.units import asked_units
 from interlock.answers.turn import Turn
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
@@ -79,7 +81,7 @@ class Session:
                 return replace(replied, session=place, resumes=resume)
         # Where the caller says what the answer needs, the words do not decide; what they refer to still holds.
         said = (
-            asked
+            replace(asked, units=asked_units(asked.question, agent.vocabulary or default_vocabulary()))
             if asked.classified.by == "caller"
             else await asyncio.to_thread(follow, asked, context, agent, ctx.bindings)
         )
@@ -99,8 +101,11 @@ class Session:
         except NotAllowed:  # its question was deleted, say
             return None
         replying = make_replying(self._ctx, agent, before, asked.classified)
-        reply = None if replying is None else read_reply(replying, asked.question, sure=False)
-        return None if replying is None or reply is None else go_on(replying, reply)
+        if replying is None:
+            return None
+        replying = replace(replying, context=context)
+        reply = read_reply(replying, asked.question, sure=False)
+        return None if reply is None else go_on(replying, reply)
 
 
 def make_replying(ctx: EngineContext, agent: Agent, before: Asked, classified: Any) -> Replying | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from interlock.answers.grounding import Vocabulary
 from interlock.answers.sessions.closed_arguments import ToolArguments
 from interlock.answers.sessions.reference_words import openings, ordinals, words_of
+from interlock.answers.sessions.units import asked_units
 from interlock.tools import normalize
 from interlock.values import Value
 
@@ -27,13 +28,19 @@ class Utterance(Value, frozen=True):
     opens: bool = False
     """It begins as a question does that goes on from another."""
     refers: bool = False
-    """It, that, there."""
+    """It, that, there, she."""
+    several: bool = False
+    """They, those: all that was spoken of last."""
+    is_contrast: bool = False
+    """It says nothing but "and him?": whoever says so means another one than was spoken of last."""
     repeats: bool = False
     ordinal: int | None = None
     other: bool = False
     values: dict[str, tuple[str, ...]] = {}
     """For each argument the values that are named; words as they were said, where they fit several."""
     figures: bool = False
+    units: tuple[str, ...] = ()
+    """Those in which it wants to be answered."""
     denies: bool = False
     """It says what is not meant, or that nothing is answered."""
     compares: bool = False
@@ -49,8 +56,8 @@ class Utterance(Value, frozen=True):
 
     @property
     def says_something(self) -> bool:
-        """Whether it names a value, a place in a list, or a figure."""
-        return bool(self.values or self.figures or self.other or self.ordinal is not None)
+        """Whether it names a value, a place in a list, a figure, or a unit."""
+        return bool(self.values or self.figures or self.units or self.other or self.ordinal is not None)
 
 
 def without_opening(text: str) -> str:
@@ -59,6 +66,18 @@ def without_opening(text: str) -> str:
     while begins > 0 and parts:
         begins -= len(normalize(parts.pop(0)).split())
     return " ".join(parts)
+
+
+def is_correction(text: str) -> bool:
+    """Whether a text begins as one does that says something better: "I mean"."""
+    words = normalize(text[:_LONGEST_OPENING]).split()
+    return " ".join(words[: _opening_length(words)]) in words_of("correcting")
+
+
+def is_question(text: str) -> bool:
+    """Whether a text asks something, with a question mark or by its first word."""
+    first = normalize(text[:_LONGEST_OPENING]).split()[:1]
+    return text.rstrip().endswith("?") or bool(words_of("asking") & {*first})
 
 
 def _opening_length(words: Sequence[str]) -> int:
@@ -71,10 +90,10 @@ def read_utterance(
     """What the words say for a tool that was called with `before`."""
     words = normalize(text).split()[:_MOST_WORDS]
     begins = _opening_length(words)
-    values, rest = _find_values(words[begins:], arguments, before)
-    figures = _figure_words(text, vocabulary, arguments, before)
-    plain = words_of("fillers") | arguments.kinds()
-    known = words_of("references") | words_of("repeats") | words_of("others") | plain | figures | {_VALUE}
+    values, rest, denied = _find_values(words[begins:], arguments, before)
+    figures, units = _figure_words(text, vocabulary, arguments, before), asked_units(text, vocabulary)
+    pointing = words_of("references") | words_of("repeats") | words_of("others")
+    known = pointing | words_of("fillers") | arguments.kinds() | figures | {_VALUE, *map(normalize, units)}
     places = _places(rest, arguments)
     left = tuple(word for n, word in enumerate(rest) if word not in known and n not in places)
     which = set(places.values())
@@ -82,27 +101,38 @@ def read_utterance(
     if left and is_short:
         guessed, left = _guess_values(left, arguments, before, values)
         values = {**values, **guessed}
+    if (denied and not values) or len(which) > 1:
+        left = (*left, "which")  # nobody knows which one is meant
+    persons = words_of("persons") & {*rest}
+    says_more = values or figures or units or left or places or words_of("repeats") & {*rest}
     # "Mean" and "in" begin no question that goes on; beside a value they only fill.
     return Utterance(
         opens=bool(begins),
         refers=any(word in words_of("references") for word in rest),
+        several=any(word in words_of("several") for word in rest),
+        is_contrast=bool(begins and persons and not says_more),
         repeats=any(word in words_of("repeats") for word in rest),
         ordinal=which.pop() if len(which) == 1 else None,
         other=any(word in words_of("others") for word in rest),
         values=values,
         figures=bool(figures),
-        denies=any(word in words_of("negations") for word in rest) or " ".join(words) in words_of("refusals"),
+        units=units,
+        denies=_denies(words, rest) or (denied and not values),
         compares=any(word in words_of("comparisons") for word in words),
-        left=left if len(set(places.values())) < 2 else (*left, "which"),
+        left=left,
         is_short=is_short,
     )
 
 
+def _denies(words: Sequence[str], rest: Sequence[str]) -> bool:
+    return any(word in words_of("negations") for word in rest) or " ".join(words) in words_of("refusals")
+
+
 def _find_values(
     words: Sequence[str], arguments: ToolArguments, before: Mapping[str, object]
-) -> tuple[dict[str, tuple[str, ...]], list[str]]:
-    """The values whose names stand there as they are, the longest first; beside them the other words."""
-    names, found, rest, place = arguments.names(), dict[str, list[str]](), list[str](), 0
+) -> tuple[dict[str, tuple[str, ...]], list[str], bool]:
+    """The values whose names stand there as they are, the longest first; the other words; whether one is denied."""
+    names, found, rest, place, denied = arguments.names(), dict[str, list[str]](), list[str](), 0, False
     while place < len(words):
         run = next(_runs(words, place, names), "")
         meant = _choose_argument(names[run], before) if run else []
@@ -110,12 +140,32 @@ def _find_values(
             rest.append(words[place])
             place += 1
             continue
-        argument = meant[0][0]
-        # One name for two things is said as it is: then the tool asks which one is meant.
-        found.setdefault(argument, []).append(meant[0][1] if len(meant) == 1 else run)
-        rest.append(_VALUE)
         place += len(run.split())
-    return {name: tuple(dict.fromkeys(values)) for name, values in found.items()}, rest
+        if _take_denial(rest, words[place : place + 1], denied=denied):
+            denied = True
+            continue
+        # One name for two things is said as it is: then the tool asks which one is meant.
+        found.setdefault(meant[0][0], []).append(meant[0][1] if len(meant) == 1 else run)
+        rest.append(_VALUE)
+    return {name: tuple(dict.fromkeys(values)) for name, values in found.items()}, rest, denied
+
+
+def _take_denial(rest: list[str], after: Sequence[str], *, denied: bool) -> bool:
+    """Whether the name behind these words is not meant ("not Rex, Bella"); the words that say so are taken away.
+
+    Where it is one of several ("not Rex or Bella"), nobody knows how far that reaches, and the words stay.
+    """
+    at = len(rest)
+    while at and rest[at - 1] in words_of("fillers") | words_of("articles"):
+        at -= 1
+    if denied and at and rest[at - 1] == "but":  # "not Rex but Bella"
+        del rest[at - 1 :]
+        return False
+    if not at or rest[at - 1] not in words_of("denials") or {*after} & words_of("joining"):
+        return False
+    begins = at - 2 if at > 1 and rest[at - 2] == "no" else at - 1  # "no, not Rex"
+    rest[begins:] = [_VALUE]
+    return True
 
 
 def _runs(words: Sequence[str], place: int, names: Mapping[str, object]) -> Iterator[str]:
@@ -147,10 +197,24 @@ def _guess_values(
 
 
 def _places(words: Sequence[str], arguments: ToolArguments) -> dict[int, int]:
-    """Where a place in a list is named, and which one: the last one, but not last winter."""
+    """Where a place in a list is named, and which one: the last one, but not last winter, nor who came first."""
     numbers, after = ordinals(), words_of("after_ordinals") | arguments.kinds()
-    ends = {place for place in range(len(words)) if place + 1 == len(words) or words[place + 1] in after}
-    return {place: numbers[words[place]] for place in ends if words[place] in numbers}
+    between = words_of("joining") | words_of("articles")
+    found: dict[int, int] = {}
+    for place in reversed(range(len(words))):
+        if words[place] not in numbers:
+            continue
+        following = next((n for n in range(place + 1, len(words)) if words[n] not in between), len(words))
+        ends = _is_place(words[:place]) if following == len(words) else words[place + 1] in after
+        is_one = ends or following in found  # "the first and the second one" are two places
+        if is_one:
+            found[place] = numbers[words[place]]
+    return found
+
+
+def _is_place(before: Sequence[str]) -> bool:
+    """Whether "second" at the end of a text, behind these words, is a place in a list."""
+    return not before or before[-1] in words_of("articles") or all(word in words_of("fillers") for word in before)
 
 
 def _figure_words(

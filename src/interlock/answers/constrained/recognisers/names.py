@@ -40,6 +40,7 @@ def find_names(text: str, known: Known, kinds: frozenset[str] = frozenset()) -> 
     whole = _find_whole(text, spelled, common)
     if whole:
         return whole
+    text = _without_denied(text, spelled)
     capitalised, unknown = _find_capitalised(text, index, common)
     if capitalised:
         return capitalised
@@ -67,6 +68,16 @@ def _find_whole(text: str, spelled: Mapping[str, Sequence[str]], common: frozens
     shared = Counter(said[value] for value in whole)
     same = next((name for name, count in shared.items() if count > 1), "")
     return (same,) if same else whole  # one name for two things: somebody has to say which
+
+
+def _without_denied(text: str, spelled: Mapping[str, Sequence[str]]) -> str:
+    """A text without the names that it says are not meant: they name nothing by a part of them either."""
+    words = f" {normalize(text)} "
+    denied = {name for names in spelled.values() for name in names if f" {name} " in words and is_negated(words, name)}
+    for name in sorted(denied, key=len, reverse=True)[:_MOST_RUNS]:
+        said = r"[\W_]+".join(map(re.escape, name.split()))
+        text = re.sub(rf"\b{said}\b", "…", text, flags=re.I)
+    return text
 
 
 def _find_capitalised(text: str, index: NameIndex, common: frozenset[str]) -> tuple[tuple[str, ...], str]:
