@@ -50,6 +50,7 @@ def test_numbers_stay_when_more_is_returned() -> None:
         (f"The fee is {{{FEE}}}.", "What does it cost?", "The fee is $12."),
         ("It is {f999} long.", "How long is it?", "It is {f999} long."),
         ("Keep {this} and {f}.", "", "Keep {this} and {f}."),
+        (f"It is {{{LONG}}} long.", "How long is it in winter?", "It is 32.4 km long."),
     ],
 )
 def test_a_reference_is_printed_in_the_unit_that_is_asked_for(draft: str, question: str, printed: str) -> None:

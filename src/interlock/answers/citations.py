@@ -75,7 +75,8 @@ def print_citations(
 ) -> str:
     """A draft with the values in place of its references; one that there is no fact for stays, and supports nothing."""
     words, known = vocabulary or default_vocabulary(), {fact.name: fact for fact in facts}
-    wanted = [words.units.of(word) for word in _WORD.findall(question)]
+    # "in miles" is no wish for inches.
+    wanted = [words.units.of(word) for word in _WORD.findall(question) if word.lower() != "in"]
 
     def print_one(match: re.Match[str]) -> str:
         fact = known.get(match["fact"])
