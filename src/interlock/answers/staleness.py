@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from interlock.answers.former_values import former_paths
 from interlock.answers.grounding import Source
 from interlock.answers.grounding.rows import plain_name
 from interlock.answers.grounding.words import WordTable
@@ -59,6 +60,8 @@ def mark_stale(sources: Sequence[Source], calls: Sequence[CallSeen], words: Word
             for call in calls
             if call.status is Status.OK
         )
+        if own is not None and own in changes:
+            source = replace(source, stale_paths=source.stale_paths | former_paths(source))
         # Read again after the change: the second one says how it is now.
         marked.append(replace(source, stale=("*",), stale_names=()) if again else source)
     return tuple(marked)
