@@ -381,3 +381,20 @@ def test_what_only_a_stranger_says_is_held(draft: str) -> None:
 )
 def test_it_may_be_said_as_theirs_or_denied(draft: str) -> None:
     assert not any("a stranger says so" in why for why in wrong_in(draft, *MAILS))
+
+
+FORMER = [
+    ({"old_start": "2026-11-20T14:00", "new_start": "2026-11-24T09:30"}, "24 November at 9:30", "20 November at 14:00"),
+    ({"previousSlot": {"day": "2026-11-20"}, "newSlot": {"day": "2026-11-24"}}, "24 November", "20 November"),
+    ({"bottles": {"from": 48, "to": 36}}, "36 bottles", "48 bottles"),
+]
+
+
+@pytest.mark.parametrize(("result", "now", "before"), FORMER)
+def test_what_the_result_of_a_change_says_was_before_is_not_how_it_is(
+    result: dict[str, Any], now: str, before: str
+) -> None:
+    call = ("change_room", {"visit_id": "V310"}, {"visit_id": "V310", **result})
+    assert wrong_in(f"V310 is now {now}.", call) == []
+    assert wrong_in(f"V310 is {before}.", call)
+    assert wrong_in(f"V310 was {before} before.", call) == []

@@ -317,3 +317,28 @@ def test_a_code_before_a_figure_a_joined_number_and_words_of_any_language_are_re
     known = [Source("record 1", {"value": ROOM})]
     assert ground("The rent is EUR 120, in the café too.", known).is_supported
     assert ground(draft, known).unsupported
+
+
+def test_hundredths_of_a_currency_are_turned_into_it() -> None:
+    known = [
+        Source("record 1", {"value": {"bill": "INV-1", "due_cents": 57440, "paid_cents": 20000, "currency": "EUR"}})
+    ]
+    assert ground("€200.00 has been paid and €574.40 is still due.", known).is_supported
+    for draft in ("The bill is 57,440 euros.", "$574.40 is still due.", "€574.40 has been paid and €200.00 is due."):
+        assert ground(draft, known).unsupported, draft
+
+
+def test_names_before_their_figures_are_not_read_the_other_way_round() -> None:
+    people = [
+        Source("record 1", {"value": {"member_id": "M-1", "name": "Priya Nair", "fines_usd": 12.6}}),
+        Source("record 2", {"value": {"member_id": "M-2", "name": "Tomas Lind", "fines_usd": 4.8}}),
+    ]
+    assert ground("Priya owes $12.60 and Tomas $4.80, so it's Priya who owes more.", people).is_supported
+    assert ground("Tomas owes $12.60 and Priya $4.80, so it's Tomas who owes more.", people).unsupported
+    assert ground("$12.60 is owed by Priya and $4.80 by Tomas.", people).is_supported
+
+
+def test_a_time_is_of_the_field_that_is_named_beside_it() -> None:
+    show = [Source("record 1", {"value": {"title": "Blues Night", "start": "19:30", "doors": "18:45"}})]
+    assert ground("Doors at 18:45, start at 19:30.", show).is_supported
+    assert ground("Doors open at 19:30.", show).unsupported

@@ -193,7 +193,9 @@ class FieldFit:
 
     def _is_as_written(self, fact: Fact, claim: Claim) -> bool:
         """Whether a long figure stands in the row letter by letter: the 0932 of a card."""
-        return fact.prose or (_is_telling(claim) and (id(fact.place.row), claim.text) in self._texts)
+        return fact.prose or (
+            claim.kind != "time" and _is_telling(claim) and (id(fact.place.row), claim.text) in self._texts
+        )
 
     def _counts(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
         """Whether a number of rows is what is counted: by what they are called, or by what they have in common."""

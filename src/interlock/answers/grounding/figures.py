@@ -12,6 +12,9 @@ from interlock.answers.grounding.vocabulary import Vocabulary
 _YEARS = (Decimal(1900), Decimal(2100))
 
 
+_IN_HUNDREDTHS = "cent"
+
+
 class FigureMatcher:
     """Whether a fact stands behind a figure, and how."""
 
@@ -54,6 +57,8 @@ class FigureMatcher:
             # A `share` of 0.4 is 40 %, never 0.4 %; a field that says neither may be kept either way.
             values = [value * 100 for value in values if _is_fraction(value)] + ([] if fact.share else values)
         elif not self._units_agree(claim, fact):
+            if fact.money and claim.units & self._currencies and not claim.units & fact.money:
+                return []
             return list(self._measures.convert(fact.number, fact.units, claim.units))
         large = self._in_large.search(fact.place.path) if claim.digits is not None else None
         if large is None:
@@ -66,7 +71,8 @@ class FigureMatcher:
         if fact.echo and not fact.units:
             return False  # "12 scouts" in the question are not 12 miles in the answer
         if fact.money and claim.units & self._currencies:
-            return bool(claim.units & (fact.money | fact.units))
+            # 57440 cents beside "currency": "EUR" are no euros, and turned into them.
+            return bool(claim.units & (fact.money | fact.units)) and _IN_HUNDREDTHS not in fact.units
         # A value without a known unit agrees with any: most fields do not name theirs.
         return not fact.units or bool(claim.units & fact.units)
 

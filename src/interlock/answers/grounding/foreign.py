@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+){0,3}")
+"""With what a hyphen joins to it: an e-ticket has no Italian "and" in it."""
 _ENOUGH = 2
 
 

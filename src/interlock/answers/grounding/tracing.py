@@ -133,13 +133,23 @@ class Tracer:
         for number, claim in enumerate(self._said):
             by_sentence[self._sentences.at(claim.start)].append(number)
         for numbers in by_sentence.values():
-            if any(found[number].why == OF_ANOTHER for number in numbers):
-                for order in _ORDERS:
+            odd = next((number for number in numbers if found[number].why == OF_ANOTHER), None)
+            if odd is not None:
+                for order in self._orders(self._said[odd]):
                     again = [self._trace(number, self._said[number], order) for number in numbers]
                     if not any(one.why == OF_ANOTHER for one in again):
                         for number, support in zip(numbers, again, strict=True):
                             found[number] = support
                         break
+
+    def _orders(self, claim: Claim) -> tuple[Order, ...]:
+        """The orders that a sentence may have: where a name stands first, things stand before their figures."""
+        sentence = self._sentences.all[self._sentences.at(claim.start)]
+        at = bisect_right(self._starts, sentence.start - 1)
+        first = self._mentions[at] if at < len(self._mentions) else None
+        if first is None or first.soft or first.start >= sentence.end:
+            return _ORDERS
+        return _ORDERS[:1] if first.start < claim.start else _ORDERS[1:]
 
     def _foreign(self, found: Sequence[Support]) -> list[Support]:
         """Sentences in another language in which nothing is traced to a result: what they claim cannot be read."""
