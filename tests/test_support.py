@@ -342,3 +342,16 @@ def test_a_time_is_of_the_field_that_is_named_beside_it() -> None:
     show = [Source("record 1", {"value": {"title": "Blues Night", "start": "19:30", "doors": "18:45"}})]
     assert ground("Doors at 18:45, start at 19:30.", show).is_supported
     assert ground("Doors open at 19:30.", show).unsupported
+
+
+def test_what_is_said_of_none_is_held_where_some_are_so() -> None:
+    cars = [
+        {"car": "Corsa", "available": True},
+        {"car": "Yaris", "available": True},
+        {"car": "Fabia", "available": False},
+    ]
+    known = [Source("record 1", {"value": {"cars": cars}})]
+    for draft in ("None of the cars is available.", "No car is available.", "All of the cars are available."):
+        assert ground(draft, known).unsupported, draft
+    for draft in ("The Fabia is not available.", "Both the Corsa and the Yaris are available."):
+        assert ground(draft, known).is_supported, draft

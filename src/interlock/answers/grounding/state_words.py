@@ -8,7 +8,7 @@ from typing import Any
 
 from interlock.answers.grounding.words import stem
 
-_ALL = re.compile(r"\b(?:all|both|every|each|everything)\b", re.I)
+_ALL = re.compile(r"\b(?:all|both|every|each|everything|none|neither|nobody|nothing)\b|^\W*no\s+[a-z]", re.I)
 _NOT_ALL = re.compile(
     r"\b(?:not|nearly|almost|of|but|except|at|after|the other)\s+(?:all|both|every|each)\b|\ball but\b", re.I
 )

@@ -207,7 +207,7 @@ class States:
             mine = self._words_of_flag(name)
             if not mine or not mine <= spoken | turned:
                 continue
-            facts = [fact for fact in known if not any(_match(fact.place.row, one) is False for one in telling)]
+            facts = [fact for fact in known if _is_one_of(fact.place.row, telling)]
             denied = self._table.denies(text) != bool(mine & turned)
             truths = [fact.truth is True for fact in facts]
             if len(set(truths)) == 1 and truths[0] == denied:
@@ -264,6 +264,17 @@ def _said_before(mentions: Sequence[Mention], starts: Sequence[int], sentences: 
         if not mentions[at].soft:
             return [mentions[at]]
     return []
+
+
+def _is_one_of(row: Row, mentions: Sequence[Mention]) -> bool:
+    """Whether a row may be among those that are named: of each kind of name it has one, where it has any."""
+    has: dict[str, bool] = {}
+    for mention in mentions:
+        match = _match(row, mention)
+        if match is not None:
+            for kind in mention.names:
+                has[kind] = has.get(kind, False) or match
+    return all(has.values())
 
 
 def _match(row: Row, mention: Mention) -> bool | None:
