@@ -819,7 +819,7 @@ async def test_anchors_are_published_where_others_hold_them(
     ):
         with pytest.raises(ConfigError, match=sentence):
             publish(target, signed)
-    with pytest.raises(ConfigError, match="may have been taken, and there is no receipt: .* unpacks to more than the"):
+    with pytest.raises(ConfigError, match=r"may have been taken, and there is no receipt: .* unpacks to more than"):
         publish(f"{base}/bomb", signed)
     monkeypatch.setattr("interlock.audit.publish._TIMEOUT_S", 0.5)
     with pytest.raises(ConfigError, match=r"there is no receipt: no whole answer within 0\.5 s"):
