@@ -109,7 +109,8 @@ async def test_a_history_that_is_carried_on_is_the_one_that_is_read_anew(store_u
                         await child.call("echo", {"text": "inner"})
                 for evidence in (False, n > 3):
                     carried = await histories.read(turn.id, evidence=evidence)
-                    assert carried == await read_history(runtime.store, turn.id, evidence=evidence)
+                    anew = await read_history(runtime.store, turn.id, evidence=evidence)
+                    assert carried == msgspec.structs.replace(anew, kept=carried.kept)
             assert len(carried.sources) == 7
 
 
@@ -276,7 +277,8 @@ async def test_a_smaller_id_that_is_seen_later_is_not_missed(postgres: str) -> N
         again = await one.call("echo", {"text": "late"}, actor="a", turn="t")
         assert (again.value, again.attempts, ran.count("late")) == ("late", (), 1)
         assert (await one.context.turns.read("t")).view.calls == 15
-        assert await histories.read("t") == await read_history(one.store, "t")
+        carried = await histories.read("t")
+        assert carried == msgspec.structs.replace(await read_history(one.store, "t"), kept=carried.kept)
 
 
 async def test_a_ledger_that_was_put_back_is_folded_anew(postgres: str) -> None:

@@ -216,6 +216,17 @@ async def test_a_name_that_is_not_on_file_is_not_quoted_to_the_user() -> None:
     await runtime.close()
 
 
+async def test_a_name_that_is_not_on_file_is_quoted_to_a_user_who_has_said_it() -> None:
+    runtime = opened()
+    async with Answers(runtime).turn(f"{QUESTION} And on Fuji mountain?", agent=AGENT) as turn:
+        await turn.call("classify_damage", {"trail_id": "Fuji Mountain"})
+        await turn.call("classify_damage", {"trail_id": "Waldo Lake"})
+        result = await turn.finish(ANSWER)
+    assert isinstance(result, TurnResult)
+    assert "there is no trail_id 'Fuji Mountain' on file" in result.answer
+    await runtime.close()
+
+
 async def test_that_nothing_is_on_file_is_said_once() -> None:
     runtime = opened()
     agent = Agent(name="trails", tools=NAMES, default=need("nothing", no_data=True), semantic=False, deadline_s=5)

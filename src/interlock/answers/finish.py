@@ -15,6 +15,7 @@ from interlock.answers.events import AskedBack, Finished, TurnLog
 from interlock.answers.grounding import Grounded, Source, ground_safely
 from interlock.answers.history import History
 from interlock.answers.ladder import Ask, Escalate, Pass, Render, Step, Stop, TurnOutcome, Wait
+from interlock.answers.notes import say_notes
 from interlock.answers.result import Action, TurnResult, TurnStatus
 from interlock.answers.sessions.when import age_notes
 from interlock.answers.statements import TurnEffect, with_closing_line
@@ -39,7 +40,8 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
 
     turn: str
     agent: Agent
-    question: str
+    words: str
+    """The user's own words."""
     step: Step
     draft: str
     grounded: Grounded
@@ -189,7 +191,7 @@ def _pass(
         status=TurnStatus.CONVERSATION if ending.conversation else TurnStatus.VERIFIED,
         outcome=outcome,
         verified=not ending.conversation,
-        answer=prompts.add_notes(ending.draft, (*history.notes, *ending.notes, *ages)),
+        answer=prompts.add_notes(ending.draft, (*say_notes(history.notes, ending.words), *ending.notes, *ages)),
         claims=claims,
         confidence=history.confidence,
     )
@@ -200,8 +202,9 @@ def _render(ending: TurnEnd, history: History, common: dict[str, Any], step: Ren
     sources = [_redact(source, ctx) for source in history.sources]
     text = prompts.render_results(sources)
     names = [intent.name.replace("_", " ") for intent in ending.agent.intents]
-    otherwise = "\n".join(dict.fromkeys(history.notes)) or prompts.no_data_text(names)
-    answer = prompts.add_notes(text or otherwise, (*history.notes, *ending.notes))
+    notes = say_notes(history.notes, ending.words)
+    otherwise = "\n".join(notes) or prompts.no_data_text(names)
+    answer = prompts.add_notes(text or otherwise, (*notes, *ending.notes))
     return TurnResult(
         **common,
         status=TurnStatus.RENDERED,

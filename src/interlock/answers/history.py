@@ -31,6 +31,7 @@ from interlock.answers.events import (
 )
 from interlock.answers.grounding import Source
 from interlock.answers.grounding.kept_evidence import KeptEvidence
+from interlock.answers.notes import Note, notes_of
 from interlock.answers.requirements import CallSeen
 from interlock.engine import TurnTail
 from interlock.errors import ConfigError
@@ -73,7 +74,7 @@ class History(Value, frozen=True):
     data_sources: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
     """What was noted while it was worked on, to be said with the answer."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     """What an answer must say whatever the model writes: changes that were only planned, nothing on file."""
     kept: KeptEvidence = field(default_factory=KeptEvidence)
     """What was read in its sources for an earlier draft; it lasts as long as the turn is held."""
@@ -179,7 +180,7 @@ class _Fold:
         while evidence and self._unweighed:
             record, content = self._unweighed[0]
             source = await _source(self._store, record, content)
-            self._evidence[record.id] = _Evidence(source, content.result_confidence, tuple(_notes(record, content)))
+            self._evidence[record.id] = _Evidence(source, content.result_confidence, notes_of(record, content))
             self._unweighed.popleft()
         return True
 
@@ -221,7 +222,7 @@ class _Evidence(Value, frozen=True):
 
     source: Source
     confidence: float | None
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def _after(history: History, event: TurnEvent) -> History:
@@ -375,16 +376,3 @@ async def given_sources(store: Store, given: Sequence[Source | int], here: str |
         is_here = here is not None and records[0].turn == here
         found.append(source if is_here else replace(source, at_us=records[0].at_us))
     return tuple(found)
-
-
-def _notes(record: Stored, content: Content) -> list[str]:
-    if record.status == Status.PLANNED:
-        return [f"{record.tool} was only planned; nothing was changed."]
-    if record.status == Status.NO_DATA and not content.attempts:
-        return [
-            f"{record.tool}: nothing is on file under the name that was looked for."
-        ]  # which a model may have written
-    if record.status == Status.NO_DATA:
-        said = content.problem.message if content.problem is not None else content.said or "nothing on file"
-        return [f"{record.tool}: {said}"]
-    return []

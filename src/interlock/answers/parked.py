@@ -7,6 +7,7 @@ from collections.abc import Collection
 import msgspec
 
 from interlock.answers.history import History
+from interlock.answers.notes import Note
 from interlock.answers.requirements import CallSeen
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
@@ -46,7 +47,7 @@ async def with_denials(ctx: EngineContext, history: History) -> History:
     denied = {ticket.id: ticket for ticket in await _tickets(ctx, history, TicketState.DENIED)}
     if not denied:
         return history
-    notes = [f"{ticket.tool} was not done: {_denial(ticket)}." for ticket in denied.values()]
+    notes = [Note(f"{ticket.tool} was not done: {_denial(ticket)}.") for ticket in denied.values()]
     calls = [
         _refuse(call, denied[call.ticket]) if call.status is Status.PARKED and call.ticket in denied else call
         for call in history.calls

@@ -336,7 +336,7 @@ class Turn:
         return TurnEnd(
             turn=self.id,
             agent=self.agent,
-            question=self.asked.question,
+            words=self.asked.words,
             step=step,
             draft=draft,
             grounded=grounded,

@@ -8,7 +8,7 @@ are for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.meaning import ToolMeaning
@@ -75,15 +75,20 @@ class Hearsay:
                 found.add(stem(word))
         return found
 
-    def find(self, sentences: Sentences, attributed: re.Pattern[str]) -> Iterator[HearsaySpan]:
-        """The sentences that say as true what only somebody else has written."""
+    def find(
+        self, sentences: Sentences, attributed: re.Pattern[str], is_theirs: Callable[[int], bool]
+    ) -> Iterator[HearsaySpan]:
+        """The sentences that say as true what only somebody else has written.
+
+        `is_theirs` says of a place whether its whole line is said to be somebody else's.
+        """
         for one in sentences.all if self._theirs else ():
             text = sentences.text[one.start : one.end]
             if _DOUBTED.search(text) or self._table.has_denial(text):
                 continue
             spoken = self._stems(text)
             believed = _BELIEVED.search(text) is not None
-            if attributed.search(text) is not None and not believed:
+            if (attributed.search(text) is not None or is_theirs(one.start)) and not believed:
                 continue
             told = spoken & self._told
             telling = len(told) >= _LEAST or any(len(word) >= _TELLING for word in told)

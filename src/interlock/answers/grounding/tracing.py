@@ -191,7 +191,7 @@ class Tracer:
             Support(
                 self._text[one.start : one.end].strip()[:80], "statement", one.start, one.end, why="a stranger says so"
             )
-            for one in hearsay.find(self._sentences, self._cues.pattern("attribution"))
+            for one in hearsay.find(self._sentences, self._cues.pattern("attribution"), self._is_theirs)
         ]
 
     def _derive(self, found: list[Support]) -> None:
@@ -238,7 +238,11 @@ class Tracer:
     def _quote(self, claim: Claim, bound: Bound) -> Support | None:
         """A sentence that a result has word for word, where a figure in it is understood no better."""
         quoted = self._quotes.find(self._sentences.at(claim.start))
-        if quoted is None or not (quoted.trusted or self._is_theirs(claim)) or bound.fit_beside(quoted.place.row) < 0:
+        if (
+            quoted is None
+            or not (quoted.trusted or self._is_theirs(claim.start))
+            or bound.fit_beside(quoted.place.row) < 0
+        ):
             return None
         return Support(claim.text, claim.kind, claim.start, claim.end, quoted.source, quoted.place.path, "exact")
 
@@ -348,11 +352,11 @@ class Tracer:
             return False  # the words of a note that a model wrote are no finding of its own
         if fact.stale != self._is_past(claim) and (fact.stale or fact.own & self._old):
             return False
-        return fact.trusted or self._cues.has("attribution", claim) or self._is_theirs(claim)
+        return fact.trusted or self._cues.has("attribution", claim) or self._is_theirs(claim.start)
 
-    def _is_theirs(self, claim: Claim) -> bool:
+    def _is_theirs(self, place: int) -> bool:
         """Whether the whole line is said to be somebody else's: "According to read_mail: …"."""
-        start = self._text.rfind("\n", 0, claim.start) + 1
+        start = self._text.rfind("\n", 0, place) + 1
         return _ACCORDING_TO.match(self._text, start) is not None
 
     def _is_past(self, claim: Claim) -> bool:
