@@ -45,13 +45,22 @@ def test_what_a_field_says_whatever_its_case(spelling: str, units: set[str]) -> 
         ("total_acres", {"acre"}), ("costUsd", {"usd"}), ("growth_pct", {"percent"}), ("length_ft", {"foot"}),
         ("height_m", {"metre"}), ("tmax_f", {"fahrenheit"}), ("temp_c_min", {"celsius"}), ("wait_min", {"minute"}),
         ("acres_max", {"acre"}), ("trees_per_mile", {"per_mile"}), ("price_per_ton_usd", {"per_tonne", "usd"}),
-        ("speed_km_h", {"kmh"}), ("read_mb_s", {"megabyte", "millibyte"}), ("level_ug_l", {"microgram"}),
+        ("speed_km_h", {"kmh"}), ("read_mb_s", {"megabyte"}), ("level_ug_l", {"microgram"}),
         ("kWh_total", {"kilowatt_hour"}), ("power_kW_max", {"kilowatt"}), ("usedKWh", {"kilowatt_hour"}), ("areaM2", {"square_metre"}),
         ("in_stock", set()), ("a_second_chance", set()), ("m", set()), ("min", set()), ("count", set()), ("", set()),
     ],
 )  # fmt: skip
 def test_what_the_name_of_a_field_speaks_of(name: str, units: set[str]) -> None:
     assert UNITS.in_name(name) == units
+
+
+@pytest.mark.parametrize(
+    ("name", "printed"),
+    [("dose_mg", "mg"), ("volume_ml", "mL"), ("size_mb", "MB"), ("temp_c", "°C"), ("power_mw", ""), ("wait_min", "minutes")],
+)  # fmt: skip
+def test_the_unit_of_a_field_is_printed_where_its_name_says_one(name: str, printed: str) -> None:
+    """In lower case `mg` are milligrams and `mb` megabytes; `mw` may be either."""
+    assert UNITS.label(UNITS.in_name(name)) == printed
 
 
 def test_names_of_shares() -> None:

@@ -27,7 +27,7 @@ class UnitTable:
     def __init__(self, table: Mapping[str, Any]) -> None:
         words = table["words"]
         self._exact, self._words = _symbols(table), _words(table)
-        self._folded = _in_names(self._exact, self._words)
+        self._folded = _in_names(table, self._exact, self._words)
         self._at_end = {spelling: frozenset({unit}) for spelling, unit in table["at_end"].items()}
         # Short symbols are words too (`in_stock`, `a_count`): they are units only where a name ends.
         self._only_at_end = {s for s in self._folded if len(s) <= 2 and s.isalpha()} | set(words["only_at_end"])
@@ -115,7 +115,9 @@ def _labels(table: Mapping[str, Any], symbols: Mapping[str, Units]) -> dict[str,
     }
     currencies = {name: table["spellings"][name][0] for name in table["words"]["currencies"] if name in words}
     plain = {unit: symbol for symbol, units in sorted(symbols.items(), reverse=True) for unit in units}
-    return words | plain | {name: sign.upper() for name, sign in currencies.items()} | {"percent": "%"}
+    return (
+        words | plain | {name: sign.upper() for name, sign in currencies.items()} | {"percent": "%"} | table["labels"]
+    )
 
 
 def _normalise(text: str) -> str:
@@ -147,11 +149,13 @@ def _symbols(table: Mapping[str, Any]) -> dict[str, Units]:
     return _freeze(symbols)
 
 
-def _in_names(symbols: Mapping[str, Units], words: Mapping[str, Units]) -> dict[str, Units]:
+def _in_names(table: Mapping[str, Any], symbols: Mapping[str, Units], words: Mapping[str, Units]) -> dict[str, Units]:
     """Both as field names write them, in lower case."""
-    named = dict(words)
+    named, chosen = dict(words), table["in_names"]
+    unusual = {f"mega{unit}" for unit in chosen["milli"]} | {f"milli{unit}" for unit in chosen["mega"]}
     for symbol, units in symbols.items():
-        named[symbol.lower()] = named.get(symbol.lower(), NO_UNIT) | units
+        if not units <= unusual:
+            named[symbol.lower()] = named.get(symbol.lower(), NO_UNIT) | units
     return named
 
 
