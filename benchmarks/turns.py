@@ -45,6 +45,15 @@ class Calls:
         """Nothing is held."""
 
 
+class CallsAlone(Calls):
+    """The same without a draft: the results leave as they are."""
+
+    async def reply(self, request: Request) -> Reply:
+        """The next call, or nothing."""
+        reply = await super().reply(request)
+        return reply if reply.proposals else Reply("")
+
+
 AGENT = Agent(
     name="bench",
     tools=("damage",),
@@ -53,13 +62,13 @@ AGENT = Agent(
 )
 
 
-async def alone(store: str) -> float:
+async def alone(store: str, model: type[Calls] = Calls) -> float:
     """Milliseconds of the turn layer itself in a turn with three calls."""
     runtime = Runtime.open(store, policy=parse_policy(POLICY), tools=_contracts())
     found, answers = [], Answers(runtime)
     for _ in range(TURNS):
         async with answers.turn(QUESTION, agent=AGENT) as turn:
-            result = await run_turn(turn, Calls())
+            result = await run_turn(turn, model())
         assert result.verified, result
         found.append(result.overhead_us / 1000)
     await runtime.close()
@@ -106,6 +115,7 @@ def measure(folder: str) -> dict[str, float]:
     for _ in range(ROUNDS):
         for name, value in (
             ("memory_ms", asyncio.run(alone("memory://"))),
+            ("no_draft_ms", asyncio.run(alone("memory://", CallsAlone))),
             ("sqlite_ms", asyncio.run(alone(f"sqlite:///{folder}/turns.db"))),
             ("bare_adk_ms", asyncio.run(_adk(plugged=False))),
             ("adk_ms", asyncio.run(_adk(plugged=True))),
