@@ -8,8 +8,8 @@ from collections.abc import Callable
 FACTOR = 4
 LINEAR = 9.0
 """Between what is linear (4) and what is quadratic (16)."""
-_ROUNDS = 5
-_TRIES = 2
+_ROUNDS = 3
+_TRIES = 3
 
 
 def growth(work: Callable[[int], object], size: int) -> float:
@@ -18,7 +18,12 @@ def growth(work: Callable[[int], object], size: int) -> float:
     Processor time of this thread, and the least of several rounds: what else the machine does hardly counts. What is
     still disturbed (by a cache that others use) is measured again; what grows with the square does so each time.
     """
-    return min(_growth_once(work, size) for _ in range(_TRIES))
+    found = _growth_once(work, size)
+    for _ in range(_TRIES - 1):
+        if found < LINEAR:
+            return found
+        found = min(found, _growth_once(work, size))
+    return found
 
 
 def _growth_once(work: Callable[[int], object], size: int) -> float:
