@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.rows import kind_of_argument
 from interlock.answers.grounding.words import Meanings
 
 _NO_DATE = (None, None, None)
@@ -61,3 +62,12 @@ def first_dated(facts: Sequence[Fact], most: int) -> list[Fact]:
 def old_words(facts: Sequence[Fact]) -> Meanings:
     """What the fields are called of which the results hold an older value."""
     return frozenset[str]().union(*(fact.own for fact in facts if fact.stale and fact.number is not None))
+
+
+def replaced_names(facts: Sequence[Fact]) -> dict[int, frozenset[str]]:
+    """By row: the kinds of its names that a later change has replaced. It is still of what it is called otherwise."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for fact in facts:
+        if fact.stale and fact.text:
+            found[id(fact.place.row)].add(kind_of_argument(fact.place.name))
+    return {row: frozenset(kinds) for row, kinds in found.items()}
