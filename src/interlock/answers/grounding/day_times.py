@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact, once
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.sentences import Sentences
 
 _SLASHED = re.compile(r"(?P<one>\d{1,2})/(?P<other>\d{1,2})")
@@ -88,7 +89,7 @@ def _ends_of_spans(facts: Sequence[Fact]) -> dict[int, list[tuple[Fact, Fact]]]:
     """By time: the beginning and the length that come to it."""
     starts: dict[int, list[Fact]] = defaultdict(list)
     lengths: dict[int, list[tuple[Fact, int]]] = defaultdict(list)
-    for fact in facts:
+    for fact in facts_of(facts, "number", "time") if facts_of(facts, "time") else ():
         if fact.echo or fact.asked or not fact.trusted or fact.stale or fact.prose:
             continue
         row = id(fact.place.row)

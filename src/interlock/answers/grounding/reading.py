@@ -11,7 +11,15 @@ from typing import Any
 from interlock.answers.grounding.claims import NO_UNIT, Units
 from interlock.answers.grounding.evidence import Fact, Source
 from interlock.answers.grounding.meaning import NO_MEANING, ToolMeaning
-from interlock.answers.grounding.rows import NOWHERE, Row, kind_of_argument, names_of, plain_name, varying_fields
+from interlock.answers.grounding.rows import (
+    NOWHERE,
+    NamesOfRows,
+    Row,
+    kind_of_argument,
+    names_of,
+    plain_name,
+    varying_fields,
+)
 from interlock.answers.grounding.text_reader import TextReader
 from interlock.answers.grounding.value_path import Column, FieldWords, ValuePath
 from interlock.answers.grounding.vocabulary import Vocabulary
@@ -104,8 +112,10 @@ class _Reader:
 
     def _note(self, place: ValuePath, what: tuple[object, ...], **details: Any) -> None:
         """A fact, unless one was noted that supports the same."""
-        if not self._is_new((place.name, *what)):
-            return
+        if self._is_new((place.name, *what)):
+            self._add(place, details)
+
+    def _add(self, place: ValuePath, details: Mapping[str, Any]) -> None:
         own, described, around, words = place.field.words or self._words(place.field)
         fact = Fact(
             self._source.id,
@@ -165,18 +175,27 @@ class _Reader:
         return field.words
 
     def _number(self, value: float, place: ValuePath, units: Units) -> None:
-        if not self._takes(_A_NUMBER) or value != value or abs(value) == _INFINITE:
+        if not self._takes(_A_NUMBER):
             return
-        field, said, soft = place.field, place.field.units, NO_UNIT
-        if units:
-            soft = units if units <= self._units.currencies else NO_UNIT  # "currency": "EUR" beside counts and dates
-            said |= units - soft
+        said, soft = self._units_of(place.field, units)
+        if self._is_new((place.name, "number", repr(value), said, soft)):
+            self._add_number(value, place, said, soft)
+
+    def _add_number(self, value: float, place: ValuePath, said: Units, soft: Units) -> None:
+        if value != value or abs(value) == _INFINITE:
+            return
+        field = place.field
         if field.share is None:
             field.share = self._units.is_share(field.name)
         # As it is written: 1 and 1.0 are equal, and only one of them is section 1.
-        written = repr(value)
-        if self._is_new((place.name, "number", written, said, soft)):
-            self._note_value(place, Decimal(written), said, soft, field.share, "")
+        self._note_value(place, Decimal(repr(value)), said, soft, field.share, "")
+
+    def _units_of(self, field: Column, beside: Units) -> tuple[Units, Units]:
+        """The units of a figure, and the currency beside it: "currency": "EUR" stands beside counts and dates, too."""
+        if not beside:
+            return field.units, NO_UNIT
+        soft = beside if beside <= self._units.currencies else NO_UNIT
+        return field.units | (beside - soft), soft
 
     def _text(self, value: str, place: ValuePath) -> None:
         text = value if len(value) <= self.left else _whole_sentences(value, self.left)
@@ -190,17 +209,58 @@ class _Reader:
 
     def _list(self, value: Sequence[Json], place: ValuePath, units: Units) -> None:
         self._count(place, len(value))
+        counted: set[int] = set()
         for (key, item), count in _alike(value).items():
-            self._count(place, count, key, item)
-        varying, column = varying_fields(value), place.column
+            if count not in counted:  # of those that are as many the first is noted
+                counted.add(count)
+                self._count(place, count, key, item)
+        names = NamesOfRows(place.column, varying_fields(value))
         for number, item in enumerate(value):
             if self.cut:
                 return
             if isinstance(item, dict):
-                row = Row(place.row, names_of(item, column, varying))
-                self._inside(item, place.item(number, row), units)
+                there = place.item(number, Row(place.row, names.find(item)))
+                if not self._plain_row(item, there, units):
+                    self._inside(item, there, units)
             else:
                 self._walk(item, place.item(number, place.row), units)
+
+    def _plain_row(self, value: Mapping[str, Json], place: ValuePath, units: Units) -> bool:
+        """A row of a table that has nothing but values, in fields that were met before: most are such, and it is cheap.
+
+        False if it is none, or too long to be read as a whole: then nothing was noted. No two of its values can support
+        the same, as each is in a field of its own.
+        """
+        fields, kinds = place.field.fields_of(tuple(value)), set(map(type, value.values()))
+        if not fields or not kinds <= _OF_A_ROW or (len(kinds) == 1 and kinds <= _OF_A_TABLE):
+            return False
+        row, beside = place.row, self._units_beside(value, units)
+        left, first = self.left, len(self.facts)
+        for (key, item), field in zip(value.items(), fields, strict=True):
+            kind = type(item)
+            there = ValuePath(place, field.step, field, row)
+            self.left -= len(key)
+            if kind is str:
+                self.left -= len(item)
+                if self.left < 0:
+                    break  # not a word of it is read
+                self._add_text(item, there)
+            elif kind is bool:
+                self._add(there, {"truth": item})
+            elif item is not None:
+                self.left -= _A_NUMBER
+                self._add_number(item, there, *self._units_of(field, beside))
+        if self.left < 0:
+            del self.facts[first:]
+            self.left = left
+            return False
+        return True
+
+    def _add_text(self, text: str, place: ValuePath) -> None:
+        if text:
+            self._note_value(place, None, NO_UNIT, NO_UNIT, False, text)
+            for _what, details in self._texts.read(text, place.field.units):
+                self._add(place, details)
 
     def _inside(self, value: Mapping[str, Json], place: ValuePath, units: Units) -> None:
         """An object that is a thing of its own: that a value is the same in another says nothing against it here."""
@@ -215,8 +275,7 @@ class _Reader:
             self._note(there, what, number=Decimal(count), counted=True)
 
     def _object(self, value: Mapping[str, Json], place: ValuePath, units: Units) -> None:
-        named = [self._units.of_field(value[key]) for key in _UNIT_KEYS if isinstance(value.get(key), str)]
-        inside = (NO_UNIT.union(*named) if named else NO_UNIT) or units
+        inside = self._units_beside(value, units)
         table = _is_table(value)
         if table:
             self._count(place, len(value))
@@ -227,6 +286,11 @@ class _Reader:
             self._seen = around
         else:
             self._fields(value, place, inside, table=table)
+
+    def _units_beside(self, value: Mapping[str, Json], units: Units) -> Units:
+        """The units that an object says itself of its figures, or else those around it."""
+        named = [self._units.of_field(value[key]) for key in _UNIT_KEYS if isinstance(value.get(key), str)]
+        return (NO_UNIT.union(*named) if named else NO_UNIT) or units
 
     def _fields(self, value: Mapping[str, Json], place: ValuePath, units: Units, *, table: bool) -> None:
         fields, row = place.field.keys, place.row
@@ -311,14 +375,11 @@ def _is_table(value: Mapping[str, Json]) -> bool:
 
 
 _OF_A_TABLE: frozenset[type] = frozenset({dict, list, int, float})
+_OF_A_ROW: frozenset[type] = frozenset({str, bool, int, float, type(None)})
 
 
 def _alike(items: Sequence[Json]) -> Counter[tuple[str, Json]]:
     """How many items of a list are alike in something: two of them closed, three with a battery fault."""
     return Counter(
-        (key, value)
-        for item in items
-        if isinstance(item, dict)
-        for key, value in item.items()
-        if isinstance(value, str | bool)
+        pair for item in items if isinstance(item, dict) for pair in item.items() if isinstance(pair[1], (str, bool))
     )

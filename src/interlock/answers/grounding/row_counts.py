@@ -36,10 +36,12 @@ class KnownCounts:
             if fact.stale:
                 continue
             rows[id(fact.place.row)] = fact.place.row
-            column = fact.place.column
             # A row that a change has touched may be there no more.
-            is_value = id(fact.place.row) not in moved and fact.text and not fact.prose and fact.text != fact.place.name
-            if is_value and (column in self.different or len(self.different) < _MOST_FIELDS):
+            is_value = fact.text and id(fact.place.row) not in moved and not fact.prose and fact.text != fact.place.name
+            if not is_value:
+                continue
+            column = fact.place.column
+            if column in self.different or len(self.different) < _MOST_FIELDS:
                 self.different.setdefault(column, (set(), fact.own))[0].add(fact.text)
         for row in rows.values():
             for kind, names in row.names.items():

@@ -52,7 +52,7 @@ class TextReader:
         # Apart from the claims: there a timestamp is one date, which takes the time of the day with it.
         if _may_have_times(text):
             found += [(("time", minutes), {"minutes": minutes}) for minutes in times_in(text)]
-        return found
+        return found if len(found) < 2 else list(dict(found).items())  # what is said twice is found once
 
 
 def _may_have_times(text: str) -> bool:

@@ -16,13 +16,28 @@ FieldWords = tuple[Meanings, Meanings, Meanings, Meanings]
 class Column:
     """A field of a result, the same for each row that has it: what it is called and means is found out once."""
 
-    __slots__ = ("item", "keys", "length", "name", "parent", "share", "shared", "step", "units", "words", "written")
+    __slots__ = (
+        "apart",
+        "item",
+        "keys",
+        "length",
+        "name",
+        "parent",
+        "share",
+        "shared",
+        "step",
+        "units",
+        "words",
+        "written",
+    )
 
     def __init__(self, parent: Column | None, step: str, name: str, units: Units) -> None:
         self.parent, self.step = parent, step
         self.name, self.units = name, units
         self.keys: dict[str, Column] = {}
         """The fields of the object that it is, by their keys."""
+        self.apart: dict[tuple[str, ...], tuple[Column, ...]] = {}
+        """By the keys of an object: its fields, where all were met before; none where two go by the same name."""
         self.item: Column | None = None
         self.length: Column | None = None
         self.shared: Column | None = None
@@ -54,6 +69,17 @@ class Column:
         """The field of a key that was not met before; `units` are those that the key itself speaks of."""
         name = key.rpartition(".")[2][-_SHOWN_KEY:]
         found = self.keys[key] = Column(self, f".{_shorten(key)}", name, units or self.units)
+        return found
+
+    def fields_of(self, keys: tuple[str, ...]) -> tuple[Column, ...]:
+        """The fields of an object with these keys; none where one was not met before, or two go by the same name."""
+        found = self.apart.get(keys)
+        if found is None:
+            fields = tuple(self.keys[key] for key in keys if key in self.keys)
+            if len(fields) < len(keys):
+                return ()
+            alike = len({field.name for field in fields}) < len(fields)
+            found = self.apart[keys] = () if alike else fields
         return found
 
 
