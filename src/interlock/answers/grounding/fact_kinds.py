@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from interlock.answers.grounding.evidence import Fact, once
+from interlock.answers.grounding.evidence import NO_DATE, Fact, once
 
 Kind = Literal["text", "number", "time", "date", "truth", "stale"]
-_NO_DATE = (None, None, None)
 
 
 def places_by_kind(facts: Sequence[Fact]) -> dict[Kind, list[int]]:
@@ -23,7 +22,7 @@ def places_by_kind(facts: Sequence[Fact]) -> dict[Kind, list[int]]:
             numbers.append(place)
         elif fact.minutes is not None:
             found["time"].append(place)
-        elif fact.date != _NO_DATE:
+        elif fact.date != NO_DATE:
             found["date"].append(place)
         elif fact.truth is not None:
             found["truth"].append(place)

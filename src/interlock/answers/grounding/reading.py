@@ -10,7 +10,9 @@ from typing import Any
 
 from interlock.answers.grounding.claims import NO_UNIT, Units
 from interlock.answers.grounding.evidence import Fact, Source
+from interlock.answers.grounding.fact_maker import FactMaker
 from interlock.answers.grounding.meaning import NO_MEANING, ToolMeaning
+from interlock.answers.grounding.plain_rows import A_NUMBER, PlainRows, units_beside, units_of
 from interlock.answers.grounding.rows import (
     NOWHERE,
     NamesOfRows,
@@ -28,10 +30,6 @@ from interlock.values import Json, Value
 _SEGMENT = re.compile(r"[.\[\]]")
 # The unit is a whole run of letters: "24h" is hours, but the "d" of "3drops" is not days.
 _DIGITS = re.compile(r"(?P<digits>\d{1,12})[_ -]?(?P<unit>[A-Za-z]+(?![A-Za-z]))?")
-_UNIT_KEYS = ("unit", "units", "currency")
-_A_NUMBER = 8
-"""What a number counts for, in characters."""
-_NO_DATE = (None, None, None)
 _INFINITE = float("inf")
 
 
@@ -64,7 +62,8 @@ class _Reader:
         self._vocabulary, self._units = vocabulary, vocabulary.units
         self._source, self._meaning = source, meaning
         self._texts = TextReader(vocabulary)
-        self._shared: dict[str, Any] = {"echo": source.echo, "asked": source.asked, "trusted": source.trusted}
+        self._make = FactMaker(source)
+        self._rows = PlainRows(self._make, self._units, self._texts, self._words)
         self._seen: set[object] = set()
         """What was noted of the object that is being read."""
         self._known_keys: set[str] = set()
@@ -74,7 +73,7 @@ class _Reader:
 
     def read(self) -> None:
         """All of it. Its id is a fact too: an answer may refer to "record 12"."""
-        top = ValuePath(None, "", Column(None, "", "$", NO_UNIT), self._row_of_call())
+        top = ValuePath(None, "", Column(None, "", "$", NO_UNIT), "$", self._row_of_call())
         self.facts.append(Fact(self._source.id, top, text=self._source.id))
         self._walk(_proof(self._source), top, NO_UNIT)
 
@@ -113,57 +112,14 @@ class _Reader:
     def _note(self, place: ValuePath, what: tuple[object, ...], **details: Any) -> None:
         """A fact, unless one was noted that supports the same."""
         if self._is_new((place.name, *what)):
-            self._add(place, details)
-
-    def _add(self, place: ValuePath, details: Mapping[str, Any]) -> None:
-        own, described, around, words = place.field.words or self._words(place.field)
-        fact = Fact(
-            self._source.id,
-            place,
-            own=own,
-            described=described,
-            around=around,
-            words=words,
-            **self._shared,
-            **details,
-        )
-        self.facts.append(fact)
+            words = place.field.words or self._words(place.field)
+            self.facts.append(self._make.of_finding(place, words, details))
 
     def _is_new(self, key: tuple[object, ...]) -> bool:
         if key in self._seen:
             return False
         self._seen.add(key)
         return True
-
-    def _note_value(
-        self, place: ValuePath, number: Decimal | None, units: Units, money: Units, share: bool, text: str
-    ) -> None:
-        """The same for a number or a text, of which there are most: by position, which is much cheaper."""
-        own, described, around, words = place.field.words or self._words(place.field)
-        source = self._source
-        self.facts.append(
-            Fact(
-                source.id,
-                place,
-                number,
-                units,
-                money,
-                share,
-                _NO_DATE,
-                text,
-                None,
-                source.echo,
-                None,
-                False,
-                False,
-                words,
-                own,
-                around,
-                described,
-                source.asked,
-                source.trusted,
-            )
-        )
 
     def _words(self, field: Column) -> FieldWords:
         """What the field's own name says, and what the names around it and its tool say beside that."""
@@ -175,27 +131,16 @@ class _Reader:
         return field.words
 
     def _number(self, value: float, place: ValuePath, units: Units) -> None:
-        if not self._takes(_A_NUMBER):
+        if not self._takes(A_NUMBER) or value != value or abs(value) == _INFINITE:
             return
-        said, soft = self._units_of(place.field, units)
-        if self._is_new((place.name, "number", repr(value), said, soft)):
-            self._add_number(value, place, said, soft)
-
-    def _add_number(self, value: float, place: ValuePath, said: Units, soft: Units) -> None:
-        if value != value or abs(value) == _INFINITE:
-            return
-        field = place.field
+        field, (said, soft) = place.field, units_of(place.field, units, self._units)
         if field.share is None:
             field.share = self._units.is_share(field.name)
         # As it is written: 1 and 1.0 are equal, and only one of them is section 1.
-        self._note_value(place, Decimal(repr(value)), said, soft, field.share, "")
-
-    def _units_of(self, field: Column, beside: Units) -> tuple[Units, Units]:
-        """The units of a figure, and the currency beside it: "currency": "EUR" stands beside counts and dates, too."""
-        if not beside:
-            return field.units, NO_UNIT
-        soft = beside if beside <= self._units.currencies else NO_UNIT
-        return field.units | (beside - soft), soft
+        written = repr(value)
+        if self._is_new((place.name, "number", written, said, soft)):
+            words = field.words or self._words(field)
+            self.facts.append(self._make.of_value(place, words, Decimal(written), said, soft, field.share, ""))
 
     def _text(self, value: str, place: ValuePath) -> None:
         text = value if len(value) <= self.left else _whole_sentences(value, self.left)
@@ -203,7 +148,8 @@ class _Reader:
         if not text:
             return
         if self._is_new((place.name, "text", text)):
-            self._note_value(place, None, NO_UNIT, NO_UNIT, False, text)
+            words = place.field.words or self._words(place.field)
+            self.facts.append(self._make.of_value(place, words, None, NO_UNIT, NO_UNIT, False, text))
         for what, details in self._texts.read(text, place.field.units):
             self._note(place, what, **details)
 
@@ -220,47 +166,14 @@ class _Reader:
                 return
             if isinstance(item, dict):
                 there = place.item(number, Row(place.row, names.find(item)))
-                if not self._plain_row(item, there, units):
+                plain = self._rows.read(item, there, units, self.left)
+                if plain is None:
                     self._inside(item, there, units)
+                else:
+                    self.facts += plain[0]
+                    self.left = plain[1]
             else:
                 self._walk(item, place.item(number, place.row), units)
-
-    def _plain_row(self, value: Mapping[str, Json], place: ValuePath, units: Units) -> bool:
-        """A row of a table that has nothing but values, in fields that were met before: most are such, and it is cheap.
-
-        False if it is none, or too long to be read as a whole: then nothing was noted. No two of its values can support
-        the same, as each is in a field of its own.
-        """
-        fields, kinds = place.field.fields_of(tuple(value)), set(map(type, value.values()))
-        if not fields or not kinds <= _OF_A_ROW or (len(kinds) == 1 and kinds <= _OF_A_TABLE):
-            return False
-        row, beside = place.row, self._units_beside(value, units)
-        left, first = self.left, len(self.facts)
-        for (key, item), field in zip(value.items(), fields, strict=True):
-            kind = type(item)
-            there = ValuePath(place, field.step, field, row)
-            self.left -= len(key)
-            if kind is str:
-                self.left -= len(item)
-                if self.left < 0:
-                    break  # not a word of it is read
-                self._add_text(item, there)
-            elif kind is bool:
-                self._add(there, {"truth": item})
-            elif item is not None:
-                self.left -= _A_NUMBER
-                self._add_number(item, there, *self._units_of(field, beside))
-        if self.left < 0:
-            del self.facts[first:]
-            self.left = left
-            return False
-        return True
-
-    def _add_text(self, text: str, place: ValuePath) -> None:
-        if text:
-            self._note_value(place, None, NO_UNIT, NO_UNIT, False, text)
-            for _what, details in self._texts.read(text, place.field.units):
-                self._add(place, details)
 
     def _inside(self, value: Mapping[str, Json], place: ValuePath, units: Units) -> None:
         """An object that is a thing of its own: that a value is the same in another says nothing against it here."""
@@ -275,7 +188,7 @@ class _Reader:
             self._note(there, what, number=Decimal(count), counted=True)
 
     def _object(self, value: Mapping[str, Json], place: ValuePath, units: Units) -> None:
-        inside = self._units_beside(value, units)
+        inside = units_beside(value, units, self._units)
         table = _is_table(value)
         if table:
             self._count(place, len(value))
@@ -287,11 +200,6 @@ class _Reader:
         else:
             self._fields(value, place, inside, table=table)
 
-    def _units_beside(self, value: Mapping[str, Json], units: Units) -> Units:
-        """The units that an object says itself of its figures, or else those around it."""
-        named = [self._units.of_field(value[key]) for key in _UNIT_KEYS if isinstance(value.get(key), str)]
-        return (NO_UNIT.union(*named) if named else NO_UNIT) or units
-
     def _fields(self, value: Mapping[str, Json], place: ValuePath, units: Units, *, table: bool) -> None:
         fields, row = place.field.keys, place.row
         for key, item in value.items():
@@ -299,7 +207,7 @@ class _Reader:
             if not self._takes(len(name)):
                 return
             field = fields.get(name) or place.field.of_key(name, self._units_in(name))
-            there = ValuePath(place, field.step, field, row)
+            there = ValuePath(place, field.step, field, field.name, row)
             if name not in self._known_keys:
                 self._key(there, name)
             kind = type(item)
@@ -375,7 +283,6 @@ def _is_table(value: Mapping[str, Json]) -> bool:
 
 
 _OF_A_TABLE: frozenset[type] = frozenset({dict, list, int, float})
-_OF_A_ROW: frozenset[type] = frozenset({str, bool, int, float, type(None)})
 
 
 def _alike(items: Sequence[Json]) -> Counter[tuple[str, Json]]:

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+import msgspec
+
 from interlock.values import Json
 
 _BARE = re.compile(r"[\W_]+")
@@ -47,15 +49,13 @@ def plain_name(text: str) -> str:
     return " ".join(_BARE.sub(" ", text.lower()).split())
 
 
-class Row:
+class Row(msgspec.Struct, eq=False, gc=False):
     """One object of a result, with what it goes by; the rows around it say more about it."""
 
-    __slots__ = ("names", "of_call", "parent")
-
-    def __init__(self, parent: Row | None, names: Mapping[str, frozenset[str]], *, of_call: bool = False) -> None:
-        self.parent, self.names = parent, names
-        self.of_call = of_call
-        """Made of the arguments of a call, around all that it returned."""
+    parent: Row | None
+    names: Mapping[str, frozenset[str]]
+    of_call: bool = False
+    """Made of the arguments of a call, around all that it returned."""
 
     def chain(self) -> Iterator[Row]:
         """The row and those around it, from the inside."""
@@ -90,6 +90,8 @@ class NamesOfRows:
         self._where, self._varying = where, varying
         """`varying`: the fields in which the objects of the list differ."""
         self._naming: dict[tuple[str, ...], list[tuple[str, str, bool, bool]]] = {}
+        self._known: dict[str, frozenset[str]] = {}
+        """Values that came before, each as a name; empty for one that is none."""
 
     def find(self, value: Mapping[str, Json]) -> dict[str, frozenset[str]]:
         """The names of one of them, by kind."""
@@ -105,9 +107,11 @@ class NamesOfRows:
             said = str(item)
             if if_telling and not said[:1].isupper():
                 continue
-            plain = plain_name(said)
-            if plain and len(plain) <= _LONGEST_NAME and plain.count(" ") < _MOST_WORDS and not _is_sentence(said):
-                found[kind] = found[kind] | {plain} if kind in found else frozenset((plain,))
+            name = self._known.get(said)
+            if name is None:
+                name = self._known[said] = _as_name(said)
+            if name:
+                found[kind] = found[kind] | name if kind in found else name
         return found
 
     def _find_naming(self, keys: Iterable[str]) -> Iterator[tuple[str, str, bool, bool]]:
@@ -140,9 +144,17 @@ def _find_way(key: str) -> tuple[int, str, bool]:
 _way_of_naming = lru_cache(maxsize=4096)(_find_way)  # tables have the same keys in each row
 
 
+def _as_name(text: str) -> frozenset[str]:
+    """A text as a name; nothing if it is too long for one, or a sentence."""
+    plain = plain_name(text)
+    if plain and len(plain) <= _LONGEST_NAME and plain.count(" ") < _MOST_WORDS and not _is_sentence(text):
+        return frozenset((plain,))
+    return frozenset()
+
+
 def _is_sentence(text: str) -> bool:
     """Whether a text says something, rather than names something: "There are 7 things.", not "Miller & Co."."""
-    return text.rstrip()[-1:] in (".", "!", "?") and text.count(" ") > 2
+    return text.count(" ") > 2 and text.rstrip()[-1:] in (".", "!", "?")
 
 
 def varying_fields(items: Sequence[Json]) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from typing import Any
 
 from interlock.answers.grounding.claims import Units
@@ -21,18 +22,16 @@ class TextReader:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._read: dict[tuple[str, Units], list[Found]] = {}
+        self._read: dict[Units, dict[str, list[Found]]] = defaultdict(dict)
 
     def read(self, text: str, units: Units) -> list[Found]:
         """The figures, dates and times in a text; `units` are those of its field."""
-        if len(text) > _SHORT:
-            return self._find(text, units)
-        key = (text, units)
-        found = self._read.get(key)
+        known = self._read[units]
+        found = known.get(text)
         if found is None:
             found = self._find(text, units)
-            if len(self._read) < _MOST_KEPT:
-                self._read[key] = found
+            if len(text) <= _SHORT and len(known) < _MOST_KEPT:
+                known[text] = found
         return found
 
     def _find(self, text: str, units: Units) -> list[Found]:

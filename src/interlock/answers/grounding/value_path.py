@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from interlock.answers.grounding.claims import NO_UNIT, Units
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.words import Meanings
@@ -17,7 +19,6 @@ class Column:
     """A field of a result, the same for each row that has it: what it is called and means is found out once."""
 
     __slots__ = (
-        "apart",
         "item",
         "keys",
         "length",
@@ -36,8 +37,6 @@ class Column:
         self.name, self.units = name, units
         self.keys: dict[str, Column] = {}
         """The fields of the object that it is, by their keys."""
-        self.apart: dict[tuple[str, ...], tuple[Column, ...]] = {}
-        """By the keys of an object: its fields, where all were met before; none where two go by the same name."""
         self.item: Column | None = None
         self.length: Column | None = None
         self.shared: Column | None = None
@@ -71,30 +70,17 @@ class Column:
         found = self.keys[key] = Column(self, f".{_shorten(key)}", name, units or self.units)
         return found
 
-    def fields_of(self, keys: tuple[str, ...]) -> tuple[Column, ...]:
-        """The fields of an object with these keys; none where one was not met before, or two go by the same name."""
-        found = self.apart.get(keys)
-        if found is None:
-            fields = tuple(self.keys[key] for key in keys if key in self.keys)
-            if len(fields) < len(keys):
-                return ()
-            alike = len({field.name for field in fields}) < len(fields)
-            found = self.apart[keys] = () if alike else fields
-        return found
 
-
-class ValuePath:
+class ValuePath(msgspec.Struct, eq=False, gc=False):
     """Where a value stands. Its path is written out only when it is shown, as every value below a key has it."""
 
-    __slots__ = ("_parent", "_step", "field", "name", "row")
-
-    def __init__(self, parent: ValuePath | None, step: str | int, field: Column, row: Row) -> None:
-        self._parent, self._step = parent, step
-        self.field = field
-        self.name = field.name
-        """The last name on the path, which says what the value is."""
-        self.row = row
-        """The object that it is in."""
+    _parent: ValuePath | None
+    _step: str | int
+    field: Column
+    name: str
+    """The last name on the path, which says what the value is: that of the field."""
+    row: Row
+    """The object that it is in."""
 
     @property
     def units(self) -> Units:
@@ -132,11 +118,11 @@ class ValuePath:
         inner = field.item
         if inner is None:
             inner = field.item = Column(field, "[]", field.name, field.units)
-        return ValuePath(self, number, inner, row)
+        return ValuePath(self, number, inner, inner.name, row)
 
     def inside(self, row: Row) -> ValuePath:
         """The same place, in an object of its own."""
-        return ValuePath(self._parent, self._step, self.field, row)
+        return ValuePath(self._parent, self._step, self.field, self.name, row)
 
     def length(self, of: str = "") -> ValuePath:
         """The place of a count; `of`: what the counted have in common."""
@@ -148,7 +134,7 @@ class ValuePath:
                 field.shared = found
             else:
                 field.length = found
-        return ValuePath(self, f"{_shorten(of)}.length", found, self.row)
+        return ValuePath(self, f"{_shorten(of)}.length", found, found.name, self.row)
 
 
 def _shorten(text: str) -> str:
