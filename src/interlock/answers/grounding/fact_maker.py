@@ -2,67 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from interlock.answers.grounding.claims import Units
+from interlock.answers.grounding.claims import NO_UNIT, Units
 from interlock.answers.grounding.evidence import NO_DATE, Fact, Source
 from interlock.answers.grounding.value_path import FieldWords, ValuePath
 
 
 class FactMaker:
-    """Makes them; `words` are those of the field that a value stands in."""
+    """Makes them; `words` are those of the field that a value stands in.
+
+    Numbers and texts, of which there are most, are made by position, which is much cheaper.
+    """
 
     def __init__(self, source: Source) -> None:
-        self._id, self._echo, self._asked, self._trusted = source.id, source.echo, source.asked, source.trusted
+        self._source = source
 
-    def of_value(
-        self,
-        place: ValuePath,
-        words: FieldWords,
-        number: Decimal | None,
-        units: Units,
-        money: Units,
-        share: bool,
-        text: str,
-    ) -> Fact:
-        """A number or a text, of which there are most: by position, which is much cheaper."""
+    def of_texts(self, places: Sequence[ValuePath], words: FieldWords, texts: Sequence[str]) -> list[Fact | None]:
+        """Texts of one field; None for an empty one."""
         own, described, around, every = words
-        return Fact(
-            self._id,
-            place,
-            number,
-            units,
-            money,
-            share,
-            NO_DATE,
-            text,
-            None,
-            self._echo,
-            None,
-            False,
-            False,
-            every,
-            own,
-            around,
-            described,
-            self._asked,
-            self._trusted,
-        )
+        source, empty = self._source, NO_UNIT
+        name, echo, asked, trusted = source.id, source.echo, source.asked, source.trusted
+        return [
+            Fact(
+                name,
+                place,
+                None,
+                empty,
+                empty,
+                False,
+                NO_DATE,
+                text,
+                None,
+                echo,
+                None,
+                False,
+                False,
+                every,
+                own,
+                around,
+                described,
+                asked,
+                trusted,
+            )
+            if text
+            else None
+            for place, text in zip(places, texts, strict=True)
+        ]
+
+    def of_numbers(
+        self,
+        places: Sequence[ValuePath],
+        words: FieldWords,
+        numbers: Sequence[Decimal | None],
+        kind: tuple[Units, Units, bool],
+    ) -> list[Fact | None]:
+        """Numbers of one field: their unit, the currency beside them, and whether they are shares."""
+        own, described, around, every = words
+        source, (units, money, share) = self._source, kind
+        name, echo, asked, trusted = source.id, source.echo, source.asked, source.trusted
+        return [
+            Fact(
+                name,
+                place,
+                number,
+                units,
+                money,
+                share,
+                NO_DATE,
+                "",
+                None,
+                echo,
+                None,
+                False,
+                False,
+                every,
+                own,
+                around,
+                described,
+                asked,
+                trusted,
+            )
+            if number is not None
+            else None
+            for place, number in zip(places, numbers, strict=True)
+        ]
 
     def of_finding(self, place: ValuePath, words: FieldWords, details: Mapping[str, Any]) -> Fact:
-        """Anything else: a truth, a count, what was found within a text."""
+        """Anything: a truth, a count, what was found within a text."""
         own, described, around, every = words
+        source = self._source
         return Fact(
-            self._id,
+            source.id,
             place,
             words=every,
             own=own,
             around=around,
             described=described,
-            echo=self._echo,
-            asked=self._asked,
-            trusted=self._trusted,
+            echo=source.echo,
+            asked=source.asked,
+            trusted=source.trusted,
             **details,
         )

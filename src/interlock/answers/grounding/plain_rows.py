@@ -1,12 +1,14 @@
-"""Rows of a table that hold nothing but values: what is the same for all of them is found out once.
+"""Rows of a table that hold nothing but values: read field by field, as most of a large result is such rows.
 
-Most of a large result is such rows. Read as any other object each value costs a dozen calls; here it costs one or two.
+Read as any other object each value costs a dozen calls. Of rows with the same keys all that is the same is found out
+once for a field, and each distinct text is read once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from itertools import chain
 
 from interlock.answers.grounding.claims import NO_UNIT, Units
 from interlock.answers.grounding.evidence import Fact
@@ -20,87 +22,123 @@ A_NUMBER = 8
 """What a number counts for, in characters."""
 _UNIT_KEYS = ("unit", "units", "currency")
 _INFINITE = float("inf")
-_OF_A_ROW: frozenset[type] = frozenset({str, bool, int, float, type(None)})
-_OF_A_LIST: tuple[set[type], ...] = ({int}, {float})
-"""An object of nothing but figures of one kind is a list by another name."""
-
-
-class _Shape:
-    """What rows with the same keys have in common."""
-
-    __slots__ = ("chars", "fields", "says_units")
-
-    def __init__(self, fields: Mapping[str, tuple[Column, FieldWords]]) -> None:
-        self.chars = sum(map(len, fields))
-        self.fields = tuple(fields.values())
-        self.says_units = any(key in fields for key in _UNIT_KEYS)
+_SCALARS: frozenset[type] = frozenset({str, bool, int, float, type(None)})
+_NUMBERS: frozenset[type] = frozenset({int, float})
+_Facts = Sequence[Fact | list[Fact] | None]
+"""Row by row: the fact of a field, those that were found within its text, or nothing."""
 
 
 class PlainRows:
-    """Reads such rows, and says of others that they are none."""
+    """Reads rows that follow one another and have the same keys."""
 
     def __init__(
         self, make: FactMaker, units: UnitTable, texts: TextReader, words_of: Callable[[Column], FieldWords]
     ) -> None:
         self._make, self._units, self._texts, self._words_of = make, units, texts, words_of
-        self._shapes: dict[tuple[Column, tuple[str, ...]], _Shape] = {}
 
     def read(
-        self, value: Mapping[str, Json], place: ValuePath, units: Units, left: int
+        self, rows: Sequence[Mapping[str, Json]], places: Sequence[ValuePath], units: Units, left: int
     ) -> tuple[list[Fact], int] | None:
-        """The facts of a row, and how many characters are left then; None if it is no such row, or too long.
+        """Their facts, and how many characters are left then; None if one of them is more than values, or is too long.
 
-        No two of its values can support the same, as each is in a field of its own.
+        No two values of a row can support the same, as each is in a field of its own.
         """
-        shape, kinds = self._find_shape(place.field, tuple(value)), set(map(type, value.values()))
-        if shape is None or not kinds <= _OF_A_ROW or kinds in _OF_A_LIST:
+        fields, values = (
+            _fields_apart(places[0].field, rows[0]),
+            list(zip(*(row.values() for row in rows), strict=True)),
+        )
+        kinds = [set(map(type, column)) for column in values]
+        # An object of nothing but figures is a list by another name.
+        if not fields or {str} not in kinds or not all(kind <= _SCALARS for kind in kinds):
             return None
-        beside = units_beside(value, units, self._units) if shape.says_units else units
-        left -= shape.chars
-        found: list[Fact] = []
-        for item, (field, words) in zip(value.values(), shape.fields, strict=True):
-            kind = type(item)
-            if kind is str:
-                left -= len(item)
-                if left < 0:
-                    return None  # not a word of it is read
-                if item:
-                    self._add_text(item, ValuePath(place, field.step, field, field.name, place.row), words, found)
-            elif kind is bool:
-                there = ValuePath(place, field.step, field, field.name, place.row)
-                found.append(self._make.of_finding(there, words, {"truth": item}))
-            elif item is not None:
-                left -= A_NUMBER
-                there = ValuePath(place, field.step, field, field.name, place.row)
-                self._add_number(item, there, words, beside, found)
-        return (found, left) if left >= 0 else None
+        left -= sum(map(len, rows[0])) * len(rows) + sum(map(_length, values, kinds))
+        if left < 0 or any(len(set(values[n])) > 1 for n, key in enumerate(rows[0]) if key in _UNIT_KEYS):
+            return None
+        beside = units_beside(rows[0], units, self._units)
+        found: list[_Facts] = []
+        for field, column in zip(fields, values, strict=True):
+            step, name = field.step, field.name
+            there = [ValuePath(one, step, field, name, one.row) for one in places]
+            found += self._read_column(column, there, beside)
+        return _by_row(found), left
 
-    def _find_shape(self, column: Column, keys: tuple[str, ...]) -> _Shape | None:
-        """None where a field was not met before, which says more than its value, or where two go by the same name."""
-        shape = self._shapes.get((column, keys))
-        if shape is None:
-            known = column.keys
-            fields = {key: (known[key], self._words_of(known[key])) for key in keys if key in known}
-            names = {field.name for field, _words in fields.values()}
-            if not keys or len(names) < len(keys):
-                return None
-            shape = self._shapes[(column, keys)] = _Shape(fields)
-        return shape
+    def _read_column(self, values: Sequence[Json], places: Sequence[ValuePath], beside: Units) -> list[_Facts]:
+        """The facts of one field, row by row: the values, and apart from them what was found within texts."""
+        field, kinds = places[0].field, set(map(type, values))
+        words = field.words or self._words_of(field)
+        if kinds == {str}:
+            return self._read_texts(values, places, words)
+        if kinds <= _NUMBERS:
+            return [self._read_numbers(values, places, words, beside)]
+        found: list[_Facts] = []
+        for kind in kinds:
+            some = [n for n, value in enumerate(values) if type(value) is kind]
+            for facts in self._read_kind(kind, [values[n] for n in some], [places[n] for n in some], words, beside):
+                spread: list[Fact | list[Fact] | None] = [None] * len(values)
+                for n, fact in zip(some, facts, strict=True):
+                    spread[n] = fact
+                found.append(spread)
+        return found
 
-    def _add_text(self, text: str, there: ValuePath, words: FieldWords, found: list[Fact]) -> None:
-        found.append(self._make.of_value(there, words, None, NO_UNIT, NO_UNIT, False, text))
-        for _what, details in self._texts.read(text, there.field.units):
-            found.append(self._make.of_finding(there, words, details))
+    def _read_kind(
+        self, kind: type, values: Sequence[Json], places: Sequence[ValuePath], words: FieldWords, beside: Units
+    ) -> list[_Facts]:
+        if kind is str:
+            return self._read_texts(values, places, words)
+        if kind is bool:
+            truths = zip(places, values, strict=True)
+            return [[self._make.of_finding(place, words, {"truth": value}) for place, value in truths]]
+        return [] if kind is type(None) else [self._read_numbers(values, places, words, beside)]
 
-    def _add_number(self, value: float, there: ValuePath, words: FieldWords, beside: Units, found: list[Fact]) -> None:
-        if value != value or abs(value) == _INFINITE:
-            return
-        field = there.field
-        said, soft = (field.units, NO_UNIT) if not beside else units_of(field, beside, self._units)
+    def _read_texts(self, texts: Sequence[str], places: Sequence[ValuePath], words: FieldWords) -> list[_Facts]:
+        units = places[0].field.units
+        known = self._texts.read_all(dict.fromkeys(texts), units)
+        found: list[_Facts] = [self._make.of_texts(places, words, texts)]
+        if known:
+            made = self._make.of_finding
+            found.append(
+                [
+                    [made(place, words, details) for _what, details in known[text]] if text in known else None
+                    for place, text in zip(places, texts, strict=True)
+                ]
+            )
+        return found
+
+    def _read_numbers(
+        self, values: Sequence[float], places: Sequence[ValuePath], words: FieldWords, beside: Units
+    ) -> _Facts:
+        field = places[0].field
+        said, soft = units_of(field, beside, self._units)
         if field.share is None:
             field.share = self._units.is_share(field.name)
         # As it is written: 1 and 1.0 are equal, and only one of them is section 1.
-        found.append(self._make.of_value(there, words, Decimal(repr(value)), said, soft, field.share, ""))
+        numbers = [None if value != value or abs(value) == _INFINITE else Decimal(repr(value)) for value in values]
+        return self._make.of_numbers(places, words, numbers, (said, soft, field.share))
+
+
+def _by_row(columns: Sequence[_Facts]) -> list[Fact]:
+    """The facts of all fields of the first row, of the second, and so on."""
+    found: list[Fact] = []
+    for one in chain.from_iterable(zip(*columns, strict=True)):
+        if type(one) is list:
+            found += one
+        elif one is not None:
+            found.append(one)
+    return found
+
+
+def _fields_apart(column: Column, row: Mapping[str, Json]) -> list[Column]:
+    """The fields of a row; none where one was not met before, which says more than its value, or two go by one name."""
+    fields = [column.keys[key] for key in row if key in column.keys]
+    return fields if len({field.name for field in fields}) == len(row) else []
+
+
+def _length(values: Sequence[Json], kinds: set[type]) -> int:
+    """How many characters the values of a field have."""
+    if kinds == {str}:
+        return sum(map(len, values))
+    texts = (len(value) for value in values if type(value) is str)
+    return sum(texts) + A_NUMBER * sum(type(value) in _NUMBERS for value in values)
 
 
 def units_beside(value: Mapping[str, Json], around: Units, units: UnitTable) -> Units:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import groupby
 from typing import Any
 
 from interlock.answers.grounding.claims import NO_UNIT, Units
@@ -31,6 +32,8 @@ _SEGMENT = re.compile(r"[.\[\]]")
 # The unit is a whole run of letters: "24h" is hours, but the "d" of "3drops" is not days.
 _DIGITS = re.compile(r"(?P<digits>\d{1,12})[_ -]?(?P<unit>[A-Za-z]+(?![A-Za-z]))?")
 _INFINITE = float("inf")
+_AT_ONCE = 500
+"""So many rows of a table are read at once: where one of them is no plain row, the others are read one by one."""
 
 
 class SourceReading(Value, frozen=True):
@@ -115,6 +118,9 @@ class _Reader:
             words = place.field.words or self._words(place.field)
             self.facts.append(self._make.of_finding(place, words, details))
 
+    def _keep(self, facts: Iterable[Fact | None]) -> None:
+        self.facts += [fact for fact in facts if fact is not None]
+
     def _is_new(self, key: tuple[object, ...]) -> bool:
         if key in self._seen:
             return False
@@ -140,7 +146,8 @@ class _Reader:
         written = repr(value)
         if self._is_new((place.name, "number", written, said, soft)):
             words = field.words or self._words(field)
-            self.facts.append(self._make.of_value(place, words, Decimal(written), said, soft, field.share, ""))
+            kind = (said, soft, field.share)
+            self._keep(self._make.of_numbers((place,), words, (Decimal(written),), kind))
 
     def _text(self, value: str, place: ValuePath) -> None:
         text = value if len(value) <= self.left else _whole_sentences(value, self.left)
@@ -149,7 +156,7 @@ class _Reader:
             return
         if self._is_new((place.name, "text", text)):
             words = place.field.words or self._words(place.field)
-            self.facts.append(self._make.of_value(place, words, None, NO_UNIT, NO_UNIT, False, text))
+            self._keep(self._make.of_texts((place,), words, (text,)))
         for what, details in self._texts.read(text, place.field.units):
             self._note(place, what, **details)
 
@@ -161,19 +168,29 @@ class _Reader:
                 counted.add(count)
                 self._count(place, count, key, item)
         names = NamesOfRows(place.column, varying_fields(value))
-        for number, item in enumerate(value):
-            if self.cut:
-                return
-            if isinstance(item, dict):
-                there = place.item(number, Row(place.row, names.find(item)))
-                plain = self._rows.read(item, there, units, self.left)
-                if plain is None:
-                    self._inside(item, there, units)
+        for first, end in _runs(value):
+            if end - first > 1 and self._plain_rows(value[first:end], first, place, names, units):
+                continue
+            for number in range(first, end):
+                item = value[number]
+                if self.cut:
+                    return
+                if isinstance(item, dict):
+                    self._inside(item, place.item(number, Row(place.row, names.find(item))), units)
                 else:
-                    self.facts += plain[0]
-                    self.left = plain[1]
-            else:
-                self._walk(item, place.item(number, place.row), units)
+                    self._walk(item, place.item(number, place.row), units)
+
+    def _plain_rows(
+        self, rows: Sequence[Mapping[str, Json]], first: int, place: ValuePath, names: NamesOfRows, units: Units
+    ) -> bool:
+        """Rows with the same keys, from a place of the list on; False if there is more to them than their values."""
+        numbered = enumerate(names.find_all(rows), start=first)
+        places = [place.item(number, Row(place.row, called)) for number, called in numbered]
+        plain = self._rows.read(rows, places, units, self.left)
+        if plain is not None:
+            self.facts += plain[0]
+            self.left = plain[1]
+        return plain is not None
 
     def _inside(self, value: Mapping[str, Json], place: ValuePath, units: Units) -> None:
         """An object that is a thing of its own: that a value is the same in another says nothing against it here."""
@@ -251,6 +268,21 @@ class _Reader:
             self._note(place, ("label", str(number), units), number=number, units=units, label=True)
         for spelled in self._vocabulary.number_words.in_name(name):
             self._note(place, ("label", str(spelled)), number=Decimal(spelled), label=True)
+
+
+def _runs(items: Sequence[Json]) -> Iterator[tuple[int, int]]:
+    """Where objects with the same keys follow one another, so many at once; any other item is one by itself.
+
+    The first of them is by itself, too: what its keys say is read with it.
+    """
+    keys = [tuple(item) if type(item) is dict else None for item in items]
+    at = 0
+    for alike, group in groupby(keys):
+        end = at + sum(1 for _one in group)
+        yield at, at + 1
+        for first in range(at + 1, end, _AT_ONCE if alike is not None else 1):
+            yield first, min(end, first + _AT_ONCE) if alike is not None else first + 1
+        at = end
 
 
 def _proof(source: Source) -> Json:

@@ -95,23 +95,24 @@ class NamesOfRows:
 
     def find(self, value: Mapping[str, Json]) -> dict[str, frozenset[str]]:
         """The names of one of them, by kind."""
-        found: dict[str, frozenset[str]] = {}
-        keys = tuple(value)
+        return self.find_all((value,))[0]
+
+    def find_all(self, rows: Sequence[Mapping[str, Json]]) -> list[dict[str, frozenset[str]]]:
+        """The names of several that have the same keys."""
+        found: list[dict[str, frozenset[str]]] = [{} for _row in rows]
+        keys = tuple(rows[0])
         naming = self._naming.get(keys)
         if naming is None:
             naming = self._naming[keys] = list(self._find_naming(keys))
         for key, kind, may_be_number, if_telling in naming:
-            item = value[key]
-            if not isinstance(item, str) and not (may_be_number and type(item) is int):
-                continue
-            said = str(item)
-            if if_telling and not said[:1].isupper():
-                continue
-            name = self._known.get(said)
-            if name is None:
-                name = self._known[said] = _as_name(said)
-            if name:
-                found[kind] = found[kind] | name if kind in found else name
+            said = [_said(row[key], may_be_number, if_telling) for row in rows]
+            for text in dict.fromkeys(said):
+                if text not in self._known:
+                    self._known[text] = _as_name(text)
+            for names, text in zip(found, said, strict=True):
+                name = self._known[text]
+                if name:
+                    names[kind] = names[kind] | name if kind in names else name
         return found
 
     def _find_naming(self, keys: Iterable[str]) -> Iterator[tuple[str, str, bool, bool]]:
@@ -142,6 +143,14 @@ def _find_way(key: str) -> tuple[int, str, bool]:
 
 
 _way_of_naming = lru_cache(maxsize=4096)(_find_way)  # tables have the same keys in each row
+
+
+def _said(item: Json, may_be_number: bool, if_telling: bool) -> str:
+    """What a value says as a name; nothing if it can be none."""
+    if type(item) is not str and not isinstance(item, str) and not (may_be_number and type(item) is int):
+        return ""
+    said = str(item)
+    return said if not if_telling or said[:1].isupper() else ""
 
 
 def _as_name(text: str) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Collection
 from typing import Any
 
 from interlock.answers.grounding.claims import Units
@@ -32,6 +33,17 @@ class TextReader:
             found = self._find(text, units)
             if len(text) <= _SHORT and len(known) < _MOST_KEPT:
                 known[text] = found
+        return found
+
+    def read_all(self, texts: Collection[str], units: Units) -> dict[str, list[Found]]:
+        """The same of several texts: only of those that have any. Codes and single words have none but times."""
+        timed = _may_have_times("\n".join(texts))
+        found: dict[str, list[Found]] = {}
+        for text in texts:
+            if timed or " " in text or not text[:1].isalpha():
+                within = self.read(text, units)
+                if within:
+                    found[text] = within
         return found
 
     def _find(self, text: str, units: Units) -> list[Found]:
