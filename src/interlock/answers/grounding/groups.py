@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.rows import STATES, kind_of_argument, plain_name
 from interlock.answers.grounding.terms import RowGroup, Term
 from interlock.answers.grounding.words import Meanings, WordTable
@@ -19,7 +20,7 @@ _LONGEST_VALUE = 60
 class Groups:
     """The columns of the results, and their parts."""
 
-    def __init__(self, values: Sequence[tuple[Fact, Term]], usable: Sequence[Fact], words: WordTable) -> None:
+    def __init__(self, values: Sequence[tuple[Fact, Term]], facts: Sequence[Fact], words: WordTable) -> None:
         self._words = words
         self._shared: list[tuple[RowGroup, Meanings]] | None = None
         self.columns: dict[str, list[Term]] = defaultdict(list)
@@ -27,7 +28,7 @@ class Groups:
         for fact, term in values:
             if not fact.stale:
                 self.columns[term.column].append(term)
-        self._usable = usable
+        self._facts = facts
 
     def find(self, sentence: Meanings, *, telling: bool = False) -> Iterator[RowGroup]:
         """Columns, and the parts of them whose rows have a value in common that the sentence speaks of.
@@ -53,9 +54,9 @@ class Groups:
     def _find_texts(self, rows: Set[int]) -> dict[int, list[Fact]]:
         """By row: its texts, and what is true or false of it."""
         texts: dict[int, list[Fact]] = defaultdict(list)
-        for fact in self._usable if rows else ():
+        for fact in facts_of(self._facts, "text", "truth") if rows else ():
             is_key = fact.text == fact.place.name  # the name of a field is a text of its own
-            if (fact.text or fact.truth is not None) and not fact.echo and not is_key and id(fact.place.row) in rows:
+            if fact.trusted and not fact.echo and not is_key and id(fact.place.row) in rows:
                 texts[id(fact.place.row)].append(fact)
         return texts
 

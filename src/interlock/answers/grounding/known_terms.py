@@ -8,6 +8,7 @@ from itertools import chain, islice
 
 from interlock.answers.grounding.claims import Units
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.groups import Groups
 from interlock.answers.grounding.row_counts import KnownCounts
 from interlock.answers.grounding.terms import Term
@@ -23,20 +24,21 @@ class KnownTerms:
     """What is known of the figures of all results, however many answers are held against them."""
 
     def __init__(self, facts: Sequence[Fact], words: WordTable) -> None:
-        usable = [fact for fact in facts if fact.trusted and not fact.label]
+        numbers = facts_of(facts, "number")
+        usable = [fact for fact in numbers if fact.trusted and not fact.label]
         values = [
             (fact, Term(fact))
             for fact in usable
-            if fact.number is not None and not fact.counted and not fact.echo and not (fact.prose and fact.asked)
+            if not fact.counted and not fact.echo and not (fact.prose and fact.asked)
         ]
         self.terms = [term for _fact, term in values]
-        self.wanted = [Term(fact) for fact in facts if fact.echo and fact.number is not None]
+        self.wanted = [Term(fact) for fact in numbers if fact.echo]
         """The figures of the question."""
         self.counts = [Term(fact) for fact in usable if fact.counted][:_MOST_COUNTED]
-        self.spans = KnownSpans(usable, self.terms)
-        self.groups = Groups(values, usable, words)
-        self.rows = KnownCounts(usable)
-        self.asked = " ".join(fact.text for fact in facts if fact.echo and fact.text)
+        self.spans = KnownSpans(facts, self.terms)
+        self.groups = Groups(values, facts, words)
+        self.rows = KnownCounts(facts)
+        self.asked = " ".join(fact.text for fact in facts_of(facts, "text") if fact.echo)
         self.factors = list(islice(filter(is_count, self.terms), _MOST_COUNTED))
         """The first that a price may be multiplied with."""
         self.kinds = _Kinds()

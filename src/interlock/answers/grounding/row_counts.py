@@ -10,7 +10,9 @@ from decimal import Decimal
 from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.terms import Calculation, RowGroup
 from interlock.answers.grounding.words import Meanings, has_stem
 
@@ -30,19 +32,22 @@ class KnownCounts:
         """By kind: the names of what is there now, not of what a change has done away with."""
         self.different: dict[str, tuple[set[str], Meanings]] = {}
         """By column: the values that it has, and what its name stands for."""
-        rows = {}
-        moved = {id(fact.place.row) for fact in facts if fact.stale}
-        for fact in facts:
-            if fact.stale:
-                continue
-            rows[id(fact.place.row)] = fact.place.row
+        moved = {id(fact.place.row) for fact in facts_of(facts, "stale") if _is_usable(fact)}
+        for fact in facts_of(facts, "text"):
             # A row that a change has touched may be there no more.
-            is_value = fact.text and id(fact.place.row) not in moved and not fact.prose and fact.text != fact.place.name
-            if not is_value:
+            if fact.stale or fact.text == fact.place.name or not _is_usable(fact) or id(fact.place.row) in moved:
                 continue
-            column = fact.place.column
-            if column in self.different or len(self.different) < _MOST_FIELDS:
-                self.different.setdefault(column, (set(), fact.own))[0].add(fact.text)
+            known = self.different.get(fact.place.column)
+            if known is not None:
+                known[0].add(fact.text)
+            elif len(self.different) < _MOST_FIELDS:
+                self.different[fact.place.column] = ({fact.text}, fact.own)
+        rows: dict[int, Row] = {}
+        last = None
+        for fact in facts:
+            row = fact.place.row
+            if row is not last and not fact.stale and _is_usable(fact):
+                rows[id(row)] = last = row
         for row in rows.values():
             for kind, names in row.names.items():
                 self.current[kind] |= names
@@ -96,6 +101,10 @@ class RowCounts:
         end = len(self._text) if closed is None else closed.start()
         inside = [one for one in self._mentions if opened.end() <= one.start < end]
         return inside[:_MOST_LISTED]
+
+
+def _is_usable(fact: Fact) -> bool:
+    return fact.trusted and not fact.label
 
 
 def _is_of_topic(group: RowGroup, bound: Bound) -> bool:

@@ -188,6 +188,8 @@ class States:
 
     def _contradictions(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
         """A truth that is said the other way round: "online payments are on" where the field says false."""
+        if not self._truths:
+            return
         spoken = {one for word, _place in words_in(text) for one in self._words.meanings(word)}
         turned = {one for word, _place in words_in(text) for one in self._words.meanings(self._table.without_un(word))}
         telling = [mention for mention in here if not mention.soft or mention.is_date]

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Protocol
 
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.rows import NOWHERE
 from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.terms import Calculation, Term
@@ -41,10 +42,12 @@ class Figures(Protocol):
 class KnownSpans:
     """The days, times and daily amounts of the results."""
 
-    def __init__(self, usable: Sequence[Fact], terms: Sequence[Term]) -> None:
-        self.dates = [fact for fact in usable if all(fact.date)][:_MOST_PAIRED]
-        self.times = [fact for fact in usable if fact.minutes is not None and not fact.echo][:_MOST_PAIRED]
-        fields = {term.column: term.column.rpartition(".")[2] for term in terms}
+    def __init__(self, facts: Sequence[Fact], terms: Sequence[Term]) -> None:
+        dated = (fact for fact in facts_of(facts, "date") if fact.trusted and all(fact.date))
+        self.dates = list(islice(dated, _MOST_PAIRED))
+        timed = (fact for fact in facts_of(facts, "time") if fact.trusted and not fact.echo)
+        self.times = list(islice(timed, _MOST_PAIRED))
+        fields = {column: column.rpartition(".")[2] for column in {term.column for term in terms}}
         a_day = {column for column, field in fields.items() if A_DAY.search(field)}
         every = {column for column, field in fields.items() if _EVERY.search(field)}
         self.a_day = [term for term in terms if term.column in a_day][:_MOST_RATES]

@@ -100,7 +100,7 @@ class ValuePath(msgspec.Struct, eq=False, gc=False):
     @property
     def column(self) -> str:
         """The path without the places in lists: the same for a field of each row."""
-        return self.field.path
+        return self.field.written or self.field.path
 
     @property
     def is_top(self) -> bool:
