@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim
-from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.evidence import Fact, once
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.sentences import Sentences
 
 _SLASHED = re.compile(r"(?P<one>\d{1,2})/(?P<other>\d{1,2})")
@@ -38,23 +39,7 @@ class DayTimes:
 
     def __init__(self, sentences: Sentences, facts: Sequence[Fact]) -> None:
         self._sentences, self._text = sentences, sentences.text
-        starts: dict[int, list[Fact]] = defaultdict(list)
-        lengths: dict[int, list[tuple[Fact, int]]] = defaultdict(list)
-        for fact in facts:
-            if fact.echo or fact.asked or not fact.trusted or fact.stale or fact.prose:
-                continue
-            row = id(fact.place.row)
-            if fact.minutes is not None:
-                starts[row].append(fact)
-            minutes = _in_minutes(fact)
-            if minutes:
-                lengths[row].append((fact, minutes))
-        self._ends: dict[int, list[tuple[Fact, Fact]]] = defaultdict(list)
-        """By time: the beginning and the length that come to it."""
-        for row in list(lengths)[:_MOST_ROWS]:
-            for start in starts.get(row, ()):
-                for length, minutes in lengths[row]:
-                    self._ends[((start.minutes or 0) + minutes) % _DAY].append((start, length))
+        self._facts = facts
 
     def as_day(self, claim: Claim) -> Claim | None:
         """A figure as a day: 9/16 behind an "on", a small figure in a column of dates."""
@@ -91,12 +76,34 @@ class DayTimes:
 
     def _ends_at(self, claim: Claim) -> Iterator[tuple[Fact, Fact]]:
         assert claim.minutes is not None
-        yield from self._ends.get(claim.minutes, ())
+        ends = once(self._facts, _ends_of_spans)
+        yield from ends.get(claim.minutes, ())
         if claim.either:
-            yield from self._ends.get((claim.minutes + _HALF_A_DAY) % _DAY, ())
+            yield from ends.get((claim.minutes + _HALF_A_DAY) % _DAY, ())
 
     def _follows(self, pattern: re.Pattern[str], claim: Claim) -> bool:
         return pattern.search(self._text[max(0, claim.start - _LOOKED_AT) : claim.start]) is not None
+
+
+def _ends_of_spans(facts: Sequence[Fact]) -> dict[int, list[tuple[Fact, Fact]]]:
+    """By time: the beginning and the length that come to it."""
+    starts: dict[int, list[Fact]] = defaultdict(list)
+    lengths: dict[int, list[tuple[Fact, int]]] = defaultdict(list)
+    for fact in facts_of(facts, "number", "time") if facts_of(facts, "time") else ():
+        if fact.echo or fact.asked or not fact.trusted or fact.stale or fact.prose:
+            continue
+        row = id(fact.place.row)
+        if fact.minutes is not None:
+            starts[row].append(fact)
+        minutes = _in_minutes(fact)
+        if minutes:
+            lengths[row].append((fact, minutes))
+    found: dict[int, list[tuple[Fact, Fact]]] = defaultdict(list)
+    for row in list(lengths)[:_MOST_ROWS]:
+        for start in starts.get(row, ()):
+            for length, minutes in lengths[row]:
+                found[((start.minutes or 0) + minutes) % _DAY].append((start, length))
+    return found
 
 
 def _is_bare(claim: Claim, most: int) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import combinations
 
 from interlock.answers.grounding.binding import Bound
-from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.claims import Claim, Units
 from interlock.answers.grounding.cues import Cues
-from interlock.answers.grounding.evidence import Fact
-from interlock.answers.grounding.groups import Groups
+from interlock.answers.grounding.evidence import Fact, once
+from interlock.answers.grounding.known_terms import KnownTerms, TermList
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.row_counts import RowCounts
 from interlock.answers.grounding.rows import NOWHERE
@@ -54,21 +55,12 @@ class Derivations:
         self, facts: Sequence[Fact], words: Vocabulary, cues: Cues, around: Surroundings, mentions: Sequence[Mention]
     ) -> None:
         self._words, self._cues, self._around, self._text = words, cues, around, around.text
-        usable = [fact for fact in facts if fact.trusted and not fact.label]
-        values = [
-            (fact, Term(fact))
-            for fact in usable
-            if fact.number is not None and not fact.counted and not fact.echo and not (fact.prose and fact.asked)
-        ]
-        self._terms = [term for _fact, term in values]
-        self._wanted = [Term(fact) for fact in facts if fact.echo and fact.number is not None]
-        self._counts = [Term(fact) for fact in usable if fact.counted][:_MOST_COUNTED]
-        self._spans = TimeSpans(usable, self._terms, around)
-        self._groups = Groups(values, usable, words.words)
-        self._counted = RowCounts(around.text, mentions, usable)
-        self._shares = Shares(self._terms, self._counts, self._wanted, around, words.words)
-        asked = " ".join(fact.text for fact in facts if fact.echo and fact.text)
-        self._asked = words.words.in_name(asked[:_MOST_ASKED])
+        known = once(facts, KnownTerms, words.words)
+        self._terms, self._wanted, self._groups = TermList(known), known.wanted, known.groups
+        self._spans = TimeSpans(known.spans, self._terms, around)
+        self._counted = RowCounts(around.text, mentions, known.rows)
+        self._shares = Shares(self._terms, known.counts, known.wanted, around, words.words)
+        self._asked = words.words.in_name(known.asked[:_MOST_ASKED])
         """What the question speaks of: an answer need not say it again."""
         self._summed: dict[int, Sequence[Term]] = {}
         """By sentence: what was added up in it. How many those are may be said beside their sum."""
@@ -154,21 +146,21 @@ class Derivations:
 
     def _pairs(self, claim: Claim) -> Iterator[tuple[Term, Term]]:
         """Values of one unit, in pairs."""
-        dimensions = self._words.measures.dimensions(claim.units)
-        some = [
-            term
-            for term in [*self._terms, *self._wanted]
-            if not claim.units
-            or (not term.units and bool(claim.units & self._words.units.currencies))
-            or claim.units & term.units
-            or dimensions & self._words.measures.dimensions(term.units)
-        ]
-        some = [term for term in some if term.number][-_MOST_PAIRED:]
+        fits = partial(self._may_be_paired, claim.units)
+        wanted = [term for term in self._wanted if term.number and fits(term.units)]
+        some = [*self._terms.last_in(fits, _MOST_PAIRED, empty=False), *wanted][-_MOST_PAIRED:]
         sentence, stated = self._around.words(claim, earlier=True), self._around.figures(claim, earlier=True)
         spoken = {id(term) for term in some if term.own & sentence or term.number in stated or term.row is NOWHERE}
         for one, other in combinations(some, 2):
             if _comparable(one, other, (id(one) in spoken) + (id(other) in spoken)):
                 yield one, other
+
+    def _may_be_paired(self, said: Units, units: Units) -> bool:
+        """Whether a figure that is said may be made from values in a unit."""
+        if not said or said & units or (not units and said & self._words.units.currencies):
+            return True
+        measures = self._words.measures
+        return bool(measures.dimensions(said) & measures.dimensions(units))
 
     def _differences(self, claim: Claim) -> Iterator[Calculation]:
         if abs(claim.number or Decimal(0)) >= _LARGE:
@@ -189,9 +181,8 @@ class Derivations:
             yield Calculation(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
 
     def _products(self, claim: Claim) -> Iterator[Calculation]:
-        factors = [term for term in [*self._terms, *self._counts, *self._wanted] if _is_count(term)][:_MOST_COUNTED]
-        prices = [term for term in self._terms if self._is_convertible(term, claim)][-_MOST_COUNTED:]
-        for price in prices:
+        factors = list(self._terms.factors())
+        for price in self._terms.last_in(partial(self._is_convertible, claim.units), _MOST_COUNTED):
             for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")):
                 yield Calculation(price.number * times, price.units, f"{price.path} * {what}", (price,))
             for factor in factors:
@@ -199,17 +190,17 @@ class Derivations:
                     number = price.number * factor.number
                     yield Calculation(number, price.units, f"{factor.path} * {price.path}", (factor, price))
 
-    def _is_convertible(self, term: Term, claim: Claim) -> bool:
-        if claim.units & term.units:
+    def _is_convertible(self, said: Units, units: Units) -> bool:
+        if said & units:
             return True
-        if claim.units & TIME_UNITS:
+        if said & TIME_UNITS:
             return False  # seven times eleven days are eleven weeks
-        return any(True for _one in self._words.measures.convert(Decimal(1), term.units, claim.units))
+        return any(True for _one in self._words.measures.convert(Decimal(1), units, said))
 
     def _portions(self, claim: Claim) -> Iterator[Calculation]:
         """In three instalments of 24 each: a value by a number that the sentence says."""
         counts = [one for one in self._around.figures(claim) if 1 < one <= _MOST_PORTIONS and one == int(one)]
-        for term in self._terms[-_MOST_PAIRED:] if _EACH.match(self._text, claim.end) else ():
+        for term in self._terms.last(_MOST_PAIRED) if _EACH.match(self._text, claim.end) else ():
             if claim.units & term.units:
                 for count in counts:
                     yield Calculation(term.number / count, term.units, f"{term.path} / {count}", (term,))
@@ -272,7 +263,3 @@ def _comparable(one: Term, other: Term, spoken: int) -> bool:
 
 def _field(term: Term) -> str:
     return term.path.rpartition(".")[2]
-
-
-def _is_count(term: Term) -> bool:
-    return term.number == term.number.to_integral_value() and 1 < term.number <= 10_000

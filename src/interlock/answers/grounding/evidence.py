@@ -12,6 +12,7 @@ from interlock.answers.grounding.words import Meanings
 from interlock.values import Json, Value
 
 T = TypeVar("T")
+NO_DATE = (None, None, None)
 
 
 class Source(Value, frozen=True):
@@ -52,7 +53,7 @@ class Fact(Value, frozen=True):
     money: Units = NO_UNIT
     """The currency that stands beside it, if it is an amount of money."""
     share: bool = False
-    date: tuple[int | None, int | None, int | None] = (None, None, None)
+    date: tuple[int | None, int | None, int | None] = NO_DATE
     text: str = ""
     truth: bool | None = None
     echo: bool = False

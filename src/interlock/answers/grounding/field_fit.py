@@ -11,7 +11,7 @@ from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.figures import FigureMatcher
-from interlock.answers.grounding.known_rows import KnownFields, texts_of_sources
+from interlock.answers.grounding.known_rows import KnownFields, texts_of_rows, texts_of_sources
 from interlock.answers.grounding.mentions import is_within
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
@@ -75,7 +75,7 @@ class FieldFit:
         self._source_words: dict[str, Meanings] = {}
         self._row_words: dict[int, Meanings] = {}
         self._field_words: Meanings | None = None
-        self._rows, self._texts = known.rows, known.texts
+        self._rows = known.rows
 
     def is_computed(self, claim: Claim) -> bool:
         """Whether a figure stands in a sum that is written out: what it is of was said before."""
@@ -194,7 +194,9 @@ class FieldFit:
     def _is_as_written(self, fact: Fact, claim: Claim) -> bool:
         """Whether a long figure stands in the row letter by letter: the 0932 of a card."""
         return fact.prose or (
-            claim.kind != "time" and _is_telling(claim) and (id(fact.place.row), claim.text) in self._texts
+            claim.kind != "time"
+            and _is_telling(claim)
+            and (id(fact.place.row), claim.text) in once(self._facts, texts_of_rows)
         )
 
     def _counts(self, fact: Fact, claim: Claim, bound: Bound) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.rows import STATES, kind_of_argument, plain_name
 from interlock.answers.grounding.terms import RowGroup, Term
 from interlock.answers.grounding.words import Meanings, WordTable
@@ -19,7 +20,7 @@ _LONGEST_VALUE = 60
 class Groups:
     """The columns of the results, and their parts."""
 
-    def __init__(self, values: Sequence[tuple[Fact, Term]], usable: Sequence[Fact], words: WordTable) -> None:
+    def __init__(self, values: Sequence[tuple[Fact, Term]], facts: Sequence[Fact], words: WordTable) -> None:
         self._words = words
         self._shared: list[tuple[RowGroup, Meanings]] | None = None
         self.columns: dict[str, list[Term]] = defaultdict(list)
@@ -27,11 +28,7 @@ class Groups:
         for fact, term in values:
             if not fact.stale:
                 self.columns[term.column].append(term)
-        self._texts: dict[int, list[Fact]] = defaultdict(list)
-        for fact in usable:
-            is_key = fact.text == fact.place.name  # the name of a field is a text of its own
-            if (fact.text or fact.truth is not None) and not fact.echo and not is_key:
-                self._texts[id(fact.place.row)].append(fact)
+        self._facts = facts
 
     def find(self, sentence: Meanings, *, telling: bool = False) -> Iterator[RowGroup]:
         """Columns, and the parts of them whose rows have a value in common that the sentence speaks of.
@@ -49,15 +46,24 @@ class Groups:
     def _parts(self) -> list[tuple[RowGroup, Meanings]]:
         """The parts of columns whose rows have a value in common; found once."""
         if self._shared is None:
-            self._shared = [one for terms in self.columns.values() for one in self._parts_of(terms)][:_MOST_SHARED]
+            columns = [terms for terms in self.columns.values() if 2 <= len(terms) <= _MOST_ROWS]
+            texts = self._find_texts({id(term.row) for terms in columns for term in terms})
+            self._shared = [one for terms in columns for one in self._parts_of(terms, texts)][:_MOST_SHARED]
         return self._shared
 
-    def _parts_of(self, terms: list[Term]) -> Iterator[tuple[RowGroup, Meanings]]:
-        if not 2 <= len(terms) <= _MOST_ROWS:
-            return
+    def _find_texts(self, rows: Set[int]) -> dict[int, list[Fact]]:
+        """By row: its texts, and what is true or false of it."""
+        texts: dict[int, list[Fact]] = defaultdict(list)
+        for fact in facts_of(self._facts, "text", "truth") if rows else ():
+            is_key = fact.text == fact.place.name  # the name of a field is a text of its own
+            if fact.trusted and not fact.echo and not is_key and id(fact.place.row) in rows:
+                texts[id(fact.place.row)].append(fact)
+        return texts
+
+    def _parts_of(self, terms: list[Term], texts: Mapping[int, list[Fact]]) -> Iterator[tuple[RowGroup, Meanings]]:
         groups: dict[tuple[str, str], list[Term]] = defaultdict(list)
         for term in terms:
-            for text in self._texts.get(id(term.row), ()):
+            for text in texts.get(id(term.row), ()):
                 value = text.place.name if text.truth is not None else text.text
                 if text.truth is not False and len(value) <= _LONGEST_VALUE:
                     groups[(text.place.name, value)].append(term)

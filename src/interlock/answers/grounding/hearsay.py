@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.state_words import StateTable
@@ -52,14 +53,15 @@ class Hearsay:
     ) -> None:
         self._table, self._words = table, words
         theirs, told = set[str](), set[str]()
-        for fact in facts:
-            if fact.text and not fact.trusted and not fact.echo and not fact.asked:
+        texts = facts_of(facts, "text")
+        for fact in texts:
+            if not fact.trusted and not fact.echo and not fact.asked:
                 theirs |= self._stems(fact.text)
                 match = _TOLD.search(fact.text)
                 told |= self._stems(fact.text[match.end() :]) if match is not None else set()
         known = set[str]()
-        for fact in facts if theirs else ():
-            if fact.text and (fact.trusted or fact.echo):
+        for fact in texts if theirs else ():
+            if fact.trusted or fact.echo:
                 known |= self._stems(fact.text.replace("_", " "))
         for meaning in meanings.values() if theirs else ():
             known |= self._stems(meaning.description)

@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from itertools import product
 
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.fact_kinds import places_of
 
 _BARE = re.compile(r"[\W_]+")
 # Where a link, a mail address or a reference can begin. Bounded, so that a long word is not gone over twice.
@@ -25,15 +26,14 @@ class KnownNumbers:
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self.of_size: dict[float, list[int]] = defaultdict(list)
-        units: set[str] = set()
-        for place, fact in enumerate(facts):
-            number = fact.number
-            if number is not None:
-                self.of_size[abs(float(number))].append(place)
-                if fact.units:
-                    units |= fact.units
+        units: set[frozenset[str]] = set()
+        for place in places_of(facts, "number"):
+            fact = facts[place]
+            assert fact.number is not None
+            self.of_size[abs(float(fact.number))].append(place)
+            units.add(fact.units)
         self.sizes = sorted(self.of_size)
-        self.units = frozenset(units)
+        self.units = frozenset[str]().union(*units)
 
     def places_of(self, number: str, facts: Sequence[Fact]) -> list[int]:
         """The places of those that are written so: 14.20 is another section than 14.2."""
@@ -48,20 +48,20 @@ def places_of_dates(facts: Sequence[Fact]) -> dict[Date, list[int]]:
     """By date, and by what may be said of it: an answer may say less than the result (August 2022), but not a day that
     it does not have."""
     found: dict[Date, list[int]] = defaultdict(list)
-    for place, fact in enumerate(facts):
-        if fact.number is None and fact.minutes is None and fact.date != (None, None, None):
-            year, month, day = ((part, None) if part is not None else (None,) for part in fact.date)
-            for date in product(year, month, day):
-                found[date].append(place)
+    for place in places_of(facts, "date"):
+        year, month, day = ((part, None) if part is not None else (None,) for part in facts[place].date)
+        for date in product(year, month, day):
+            found[date].append(place)
     return found
 
 
 def places_of_times(facts: Sequence[Fact]) -> dict[int, list[int]]:
     """By minute of the day."""
     found: dict[int, list[int]] = defaultdict(list)
-    for place, fact in enumerate(facts):
-        if fact.minutes is not None and fact.number is None:
-            found[fact.minutes].append(place)
+    for place in places_of(facts, "time"):
+        minutes = facts[place].minutes
+        assert minutes is not None
+        found[minutes].append(place)
     return found
 
 
@@ -70,9 +70,8 @@ class KnownTexts:
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self._places: dict[str, list[int]] = defaultdict(list)
-        for place, fact in enumerate(facts):
-            if fact.text and fact.number is None and fact.minutes is None and fact.date == (None, None, None):
-                self._places[fact.text].append(place)
+        for place in places_of(facts, "text"):
+            self._places[facts[place].text].append(place)
         self._texts = list(self._places)
         self._of_word: dict[str, list[int]] | None = None
         self._beginnings: list[tuple[int, str, list[int]]] | None = None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, product
 
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.rows import kind_of_argument, plain_name
 from interlock.answers.grounding.words import WordTable
@@ -31,7 +32,7 @@ class NameTable:
         lengths: dict[str, set[int]] = defaultdict(set)
         for name in self._kinds:
             parts = name.split()
-            for word in dict.fromkeys(parts):
+            for word in dict.fromkeys(parts) if len(parts) > 1 else parts:
                 self._with_word[word].append(name)
             if parts and len(parts) <= _MOST_WORDS and is_name(name):
                 lengths[parts[0]].add(len(parts))
@@ -126,9 +127,14 @@ def _shape(date: Date) -> tuple[bool, bool]:
 def dated_rows(facts: Sequence[Fact]) -> dict[str, DatedRows]:
     """By field: the dates that the rows of a list have there, where they differ."""
     found: dict[str, dict[str, Date]] = defaultdict(dict)
-    dated = [fact for fact in facts if any(fact.date) and not fact.prose and not fact.echo and not fact.asked]
+    dated = [
+        fact
+        for fact in facts_of(facts, "date")
+        if any(fact.date) and not fact.prose and not fact.echo and not fact.asked
+    ]
     places = {id(fact.place) for fact in dated}
-    text = {id(fact.place): fact.text for fact in facts if fact.text and id(fact.place) in places} if dated else {}
+    texts = facts_of(facts, "text") if dated else ()
+    text = {id(fact.place): fact.text for fact in texts if id(fact.place) in places}
     for fact in dated:
         name = fact.place.name.lower()
         if name in fact.place.row.names:
@@ -140,4 +146,4 @@ def dated_rows(facts: Sequence[Fact]) -> dict[str, DatedRows]:
 
 def is_name(name: str) -> bool:
     """Whether it is more than a figure or a letter."""
-    return len(name) >= _LEAST_LETTERS and any(char.isalpha() for char in name)
+    return len(name) >= _LEAST_LETTERS and (name[0].isalpha() or any(char.isalpha() for char in name))

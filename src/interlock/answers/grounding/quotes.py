@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from interlock.answers.grounding.evidence import Fact, once
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.sentences import Sentences, split_sentences
 
 _SHORTEST = 20
@@ -36,7 +37,7 @@ def _first_with_sentence(facts: Sequence[Fact]) -> dict[str, Fact]:
     """By sentence: the first text that has it."""
     found: dict[str, Fact] = {}
     read: set[str] = set()
-    for fact in facts:
+    for fact in facts_of(facts, "text"):
         text = fact.text
         if len(text) < _SHORTEST or text in read or fact.echo or fact.asked or fact.stale:
             continue

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import groupby
 from typing import Any
 
 from interlock.answers.grounding.claims import NO_UNIT, Units
 from interlock.answers.grounding.evidence import Fact, Source
+from interlock.answers.grounding.fact_maker import FactMaker
 from interlock.answers.grounding.meaning import NO_MEANING, ToolMeaning
-from interlock.answers.grounding.rows import NOWHERE, Row, kind_of_argument, names_of, plain_name, varying_fields
+from interlock.answers.grounding.plain_rows import A_NUMBER, PlainRows, units_beside, units_of
+from interlock.answers.grounding.rows import (
+    NOWHERE,
+    NamesOfRows,
+    Row,
+    kind_of_argument,
+    names_of,
+    plain_name,
+    varying_fields,
+)
 from interlock.answers.grounding.text_reader import TextReader
 from interlock.answers.grounding.value_path import Column, FieldWords, ValuePath
 from interlock.answers.grounding.vocabulary import Vocabulary
@@ -20,11 +31,9 @@ from interlock.values import Json, Value
 _SEGMENT = re.compile(r"[.\[\]]")
 # The unit is a whole run of letters: "24h" is hours, but the "d" of "3drops" is not days.
 _DIGITS = re.compile(r"(?P<digits>\d{1,12})[_ -]?(?P<unit>[A-Za-z]+(?![A-Za-z]))?")
-_UNIT_KEYS = ("unit", "units", "currency")
-_A_NUMBER = 8
-"""What a number counts for, in characters."""
-_NO_DATE = (None, None, None)
 _INFINITE = float("inf")
+_AT_ONCE = 500
+"""So many rows of a table are read at once: where one of them is no plain row, the others are read one by one."""
 
 
 class SourceReading(Value, frozen=True):
@@ -56,7 +65,8 @@ class _Reader:
         self._vocabulary, self._units = vocabulary, vocabulary.units
         self._source, self._meaning = source, meaning
         self._texts = TextReader(vocabulary)
-        self._shared: dict[str, Any] = {"echo": source.echo, "asked": source.asked, "trusted": source.trusted}
+        self._make = FactMaker(source)
+        self._rows = PlainRows(self._make, self._units, self._texts, self._words)
         self._seen: set[object] = set()
         """What was noted of the object that is being read."""
         self._known_keys: set[str] = set()
@@ -66,7 +76,7 @@ class _Reader:
 
     def read(self) -> None:
         """All of it. Its id is a fact too: an answer may refer to "record 12"."""
-        top = ValuePath(None, "", Column(None, "", "$", NO_UNIT), self._row_of_call())
+        top = ValuePath(None, "", Column(None, "", "$", NO_UNIT), "$", self._row_of_call())
         self.facts.append(Fact(self._source.id, top, text=self._source.id))
         self._walk(_proof(self._source), top, NO_UNIT)
 
@@ -104,56 +114,18 @@ class _Reader:
 
     def _note(self, place: ValuePath, what: tuple[object, ...], **details: Any) -> None:
         """A fact, unless one was noted that supports the same."""
-        if not self._is_new((place.name, *what)):
-            return
-        own, described, around, words = place.field.words or self._words(place.field)
-        fact = Fact(
-            self._source.id,
-            place,
-            own=own,
-            described=described,
-            around=around,
-            words=words,
-            **self._shared,
-            **details,
-        )
-        self.facts.append(fact)
+        if self._is_new((place.name, *what)):
+            words = place.field.words or self._words(place.field)
+            self.facts.append(self._make.of_finding(place, words, details))
+
+    def _keep(self, facts: Iterable[Fact | None]) -> None:
+        self.facts += [fact for fact in facts if fact is not None]
 
     def _is_new(self, key: tuple[object, ...]) -> bool:
         if key in self._seen:
             return False
         self._seen.add(key)
         return True
-
-    def _note_value(
-        self, place: ValuePath, number: Decimal | None, units: Units, money: Units, share: bool, text: str
-    ) -> None:
-        """The same for a number or a text, of which there are most: by position, which is much cheaper."""
-        own, described, around, words = place.field.words or self._words(place.field)
-        source = self._source
-        self.facts.append(
-            Fact(
-                source.id,
-                place,
-                number,
-                units,
-                money,
-                share,
-                _NO_DATE,
-                text,
-                None,
-                source.echo,
-                None,
-                False,
-                False,
-                words,
-                own,
-                around,
-                described,
-                source.asked,
-                source.trusted,
-            )
-        )
 
     def _words(self, field: Column) -> FieldWords:
         """What the field's own name says, and what the names around it and its tool say beside that."""
@@ -165,18 +137,17 @@ class _Reader:
         return field.words
 
     def _number(self, value: float, place: ValuePath, units: Units) -> None:
-        if not self._takes(_A_NUMBER) or value != value or abs(value) == _INFINITE:
+        if not self._takes(A_NUMBER) or value != value or abs(value) == _INFINITE:
             return
-        field, said, soft = place.field, place.field.units, NO_UNIT
-        if units:
-            soft = units if units <= self._units.currencies else NO_UNIT  # "currency": "EUR" beside counts and dates
-            said |= units - soft
+        field, (said, soft) = place.field, units_of(place.field, units, self._units)
         if field.share is None:
             field.share = self._units.is_share(field.name)
         # As it is written: 1 and 1.0 are equal, and only one of them is section 1.
         written = repr(value)
         if self._is_new((place.name, "number", written, said, soft)):
-            self._note_value(place, Decimal(written), said, soft, field.share, "")
+            words = field.words or self._words(field)
+            kind = (said, soft, field.share)
+            self._keep(self._make.of_numbers((place,), words, (Decimal(written),), kind))
 
     def _text(self, value: str, place: ValuePath) -> None:
         text = value if len(value) <= self.left else _whole_sentences(value, self.left)
@@ -184,23 +155,42 @@ class _Reader:
         if not text:
             return
         if self._is_new((place.name, "text", text)):
-            self._note_value(place, None, NO_UNIT, NO_UNIT, False, text)
+            words = place.field.words or self._words(place.field)
+            self._keep(self._make.of_texts((place,), words, (text,)))
         for what, details in self._texts.read(text, place.field.units):
             self._note(place, what, **details)
 
     def _list(self, value: Sequence[Json], place: ValuePath, units: Units) -> None:
         self._count(place, len(value))
+        counted: set[int] = set()
         for (key, item), count in _alike(value).items():
-            self._count(place, count, key, item)
-        varying, column = varying_fields(value), place.column
-        for number, item in enumerate(value):
-            if self.cut:
-                return
-            if isinstance(item, dict):
-                row = Row(place.row, names_of(item, column, varying))
-                self._inside(item, place.item(number, row), units)
-            else:
-                self._walk(item, place.item(number, place.row), units)
+            if count not in counted:  # of those that are as many the first is noted
+                counted.add(count)
+                self._count(place, count, key, item)
+        names = NamesOfRows(place.column, varying_fields(value))
+        for first, end in _runs(value):
+            if end - first > 1 and self._plain_rows(value[first:end], first, place, names, units):
+                continue
+            for number in range(first, end):
+                item = value[number]
+                if self.cut:
+                    return
+                if isinstance(item, dict):
+                    self._inside(item, place.item(number, Row(place.row, names.find(item))), units)
+                else:
+                    self._walk(item, place.item(number, place.row), units)
+
+    def _plain_rows(
+        self, rows: Sequence[Mapping[str, Json]], first: int, place: ValuePath, names: NamesOfRows, units: Units
+    ) -> bool:
+        """Rows with the same keys, from a place of the list on; False if there is more to them than their values."""
+        numbered = enumerate(names.find_all(rows), start=first)
+        places = [place.item(number, Row(place.row, called)) for number, called in numbered]
+        plain = self._rows.read(rows, places, units, self.left)
+        if plain is not None:
+            self.facts += plain[0]
+            self.left = plain[1]
+        return plain is not None
 
     def _inside(self, value: Mapping[str, Json], place: ValuePath, units: Units) -> None:
         """An object that is a thing of its own: that a value is the same in another says nothing against it here."""
@@ -215,8 +205,7 @@ class _Reader:
             self._note(there, what, number=Decimal(count), counted=True)
 
     def _object(self, value: Mapping[str, Json], place: ValuePath, units: Units) -> None:
-        named = [self._units.of_field(value[key]) for key in _UNIT_KEYS if isinstance(value.get(key), str)]
-        inside = (NO_UNIT.union(*named) if named else NO_UNIT) or units
+        inside = units_beside(value, units, self._units)
         table = _is_table(value)
         if table:
             self._count(place, len(value))
@@ -235,7 +224,7 @@ class _Reader:
             if not self._takes(len(name)):
                 return
             field = fields.get(name) or place.field.of_key(name, self._units_in(name))
-            there = ValuePath(place, field.step, field, row)
+            there = ValuePath(place, field.step, field, field.name, row)
             if name not in self._known_keys:
                 self._key(there, name)
             kind = type(item)
@@ -281,6 +270,21 @@ class _Reader:
             self._note(place, ("label", str(spelled)), number=Decimal(spelled), label=True)
 
 
+def _runs(items: Sequence[Json]) -> Iterator[tuple[int, int]]:
+    """Where objects with the same keys follow one another, so many at once; any other item is one by itself.
+
+    The first of them is by itself, too: what its keys say is read with it.
+    """
+    keys = [tuple(item) if type(item) is dict else None for item in items]
+    at = 0
+    for alike, group in groupby(keys):
+        end = at + sum(1 for _one in group)
+        yield at, at + 1
+        for first in range(at + 1, end, _AT_ONCE if alike is not None else 1):
+            yield first, min(end, first + _AT_ONCE) if alike is not None else first + 1
+        at = end
+
+
 def _proof(source: Source) -> Json:
     if not source.apart or not isinstance(source.value, dict):
         return source.value
@@ -316,9 +320,5 @@ _OF_A_TABLE: frozenset[type] = frozenset({dict, list, int, float})
 def _alike(items: Sequence[Json]) -> Counter[tuple[str, Json]]:
     """How many items of a list are alike in something: two of them closed, three with a battery fault."""
     return Counter(
-        (key, value)
-        for item in items
-        if isinstance(item, dict)
-        for key, value in item.items()
-        if isinstance(value, str | bool)
+        pair for item in items if isinstance(item, dict) for pair in item.items() if isinstance(pair[1], (str, bool))
     )

@@ -10,7 +10,9 @@ from decimal import Decimal
 from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.terms import Calculation, RowGroup
 from interlock.answers.grounding.words import Meanings, has_stem
 
@@ -22,29 +24,40 @@ _MOST_LISTED = 100
 _MOST_FIELDS = 200
 
 
+class KnownCounts:
+    """What may be counted in the results."""
+
+    def __init__(self, facts: Sequence[Fact]) -> None:
+        self.current: dict[str, set[str]] = defaultdict(set)
+        """By kind: the names of what is there now, not of what a change has done away with."""
+        self.different: dict[str, tuple[set[str], Meanings]] = {}
+        """By column: the values that it has, and what its name stands for."""
+        moved = {id(fact.place.row) for fact in facts_of(facts, "stale") if _is_usable(fact)}
+        for fact in facts_of(facts, "text"):
+            # A row that a change has touched may be there no more.
+            if fact.stale or fact.text == fact.place.name or not _is_usable(fact) or id(fact.place.row) in moved:
+                continue
+            known = self.different.get(fact.place.column)
+            if known is not None:
+                known[0].add(fact.text)
+            elif len(self.different) < _MOST_FIELDS:
+                self.different[fact.place.column] = ({fact.text}, fact.own)
+        rows: dict[int, Row] = {}
+        last = None
+        for fact in facts:
+            row = fact.place.row
+            if row is not last and not fact.stale and _is_usable(fact):
+                rows[id(row)] = last = row
+        for row in rows.values():
+            for kind, names in row.names.items():
+                self.current[kind] |= names
+
+
 class RowCounts:
     """What may be counted in an answer and in the results that it rests on."""
 
-    def __init__(self, text: str, mentions: Sequence[Mention], facts: Iterable[Fact]) -> None:
-        self._text, self._mentions = text, mentions
-        self._current: dict[str, set[str]] = defaultdict(set)
-        """By kind: the names of what is there now, not of what a change has done away with."""
-        self._different: dict[str, tuple[set[str], Meanings]] = {}
-        """By column: the values that it has, and what its name stands for."""
-        rows, known = {}, list(facts)
-        moved = {id(fact.place.row) for fact in known if fact.stale}
-        for fact in known:
-            if fact.stale:
-                continue
-            rows[id(fact.place.row)] = fact.place.row
-            column = fact.place.column
-            # A row that a change has touched may be there no more.
-            is_value = id(fact.place.row) not in moved and fact.text and not fact.prose and fact.text != fact.place.name
-            if is_value and (column in self._different or len(self._different) < _MOST_FIELDS):
-                self._different.setdefault(column, (set(), fact.own))[0].add(fact.text)
-        for row in rows.values():
-            for kind, names in row.names.items():
-                self._current[kind] |= names
+    def __init__(self, text: str, mentions: Sequence[Mention], known: KnownCounts) -> None:
+        self._text, self._mentions, self._known = text, mentions, known
 
     def find(self, claim: Claim, bound: Bound, groups: Iterable[RowGroup]) -> Iterator[Calculation]:
         """The counts that a sentence may speak of with a figure."""
@@ -55,7 +68,7 @@ class RowCounts:
                 rows = {id(term.row) for term in group.terms}
                 if len(rows) > 1:
                     yield Calculation(Decimal(len(rows)), frozenset(), f"rows of {group.what}", group.terms)
-        for column, (values, own) in self._different.items():
+        for column, (values, own) in self._known.different.items():
             if len(values) > 1 and has_stem(own & bound.noun):
                 yield Calculation(Decimal(len(values)), frozenset(), f"the values of {column}", ())
 
@@ -65,7 +78,7 @@ class RowCounts:
 
     def find_periods(self, claim: Claim) -> Iterator[Calculation]:
         """Over the three months: as many as the rows have, where a field of theirs is called so."""
-        for column, (values, _own) in self._different.items():
+        for column, (values, _own) in self._known.different.items():
             if len(values) > 1 and column.rpartition(".")[2].lower() in claim.units:
                 yield Calculation(Decimal(len(values)), claim.units, f"the values of {column}", ())
 
@@ -73,7 +86,7 @@ class RowCounts:
         kinds: dict[str, set[frozenset[str]]] = defaultdict(set)
         for mention in mentions:
             for kind, names in mention.names.items():
-                if not names.isdisjoint(self._current.get(kind, ())):
+                if not names.isdisjoint(self._known.current.get(kind, ())):
                     kinds[kind].add(names)
         for kind, things in kinds.items():
             if len(things) > 1:
@@ -88,6 +101,10 @@ class RowCounts:
         end = len(self._text) if closed is None else closed.start()
         inside = [one for one in self._mentions if opened.end() <= one.start < end]
         return inside[:_MOST_LISTED]
+
+
+def _is_usable(fact: Fact) -> bool:
+    return fact.trusted and not fact.label
 
 
 def _is_of_topic(group: RowGroup, bound: Bound) -> bool:

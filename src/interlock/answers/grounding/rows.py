@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+
+import msgspec
 
 from interlock.values import Json
 
 _BARE = re.compile(r"[\W_]+")
+_NO_LETTERS = {number: " " for number in range(128) if not chr(number).isalnum()}
+"""The same for plain texts, of which there are most: a table is much faster than a pattern."""
 _KEYS = re.compile(r"^(?:id|name|title|label|code|key|slug|ref|reference|number|no|sku|email)$")
 _KEY_ENDS = re.compile(r"^(?P<kind>.+?)_(?:id|name|title|label|code|no|nr|number|ref|key|sku)$")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -40,20 +44,18 @@ _MOST_ROWS = 500
 
 def plain_name(text: str) -> str:
     """A name as it is compared: words in lower case, whatever stands between them."""
-    if text.isascii() and text.isalnum():
-        return text.lower()
+    if text.isascii():
+        return text.lower() if text.isalnum() else " ".join(text.lower().translate(_NO_LETTERS).split())
     return " ".join(_BARE.sub(" ", text.lower()).split())
 
 
-class Row:
+class Row(msgspec.Struct, eq=False, gc=False):
     """One object of a result, with what it goes by; the rows around it say more about it."""
 
-    __slots__ = ("names", "of_call", "parent")
-
-    def __init__(self, parent: Row | None, names: Mapping[str, frozenset[str]], *, of_call: bool = False) -> None:
-        self.parent, self.names = parent, names
-        self.of_call = of_call
-        """Made of the arguments of a call, around all that it returned."""
+    parent: Row | None
+    names: Mapping[str, frozenset[str]]
+    of_call: bool = False
+    """Made of the arguments of a call, around all that it returned."""
 
     def chain(self) -> Iterator[Row]:
         """The row and those around it, from the inside."""
@@ -76,32 +78,52 @@ def kind_of_argument(name: str) -> str:
     return name.lower() if match is None else match["kind"]
 
 
-def names_of(
-    value: Mapping[str, Json], where: str, varying: Collection[str] | None = None
-) -> dict[str, frozenset[str]]:
-    """What an object goes by, by kind: its own id and name, those of what it belongs to, and what tells it apart.
+def names_of(value: Mapping[str, Json], where: str) -> dict[str, frozenset[str]]:
+    """What an object goes by, by kind: its own id and name, those of what it belongs to, and what tells it apart."""
+    return NamesOfRows(where).find(value)
 
-    `varying`: of an object in a list, the fields in which the objects of the list differ.
-    """
-    found: dict[str, set[str]] = {}
-    for key, item in value.items():
-        if type(item) is not str and type(item) is not int and not isinstance(item, str):
-            continue
-        name = str(key)
-        way, kind, may_be_number = _way_of_naming(name) if len(name) <= _LONGEST_NAME else _find_way(name)
-        if way == _NEVER or not (isinstance(item, str) or may_be_number):
-            continue
-        said = str(item)
-        if way == _IF_TELLING and not (key in varying if varying is not None else said[:1].isupper()):
-            continue
-        plain = plain_name(said)
-        if plain and len(plain) <= _LONGEST_NAME and plain.count(" ") < _MOST_WORDS and not _is_sentence(said):
-            kind = where if way == _OWN else kind
-            if kind in found:
-                found[kind].add(plain)
-            else:
-                found[kind] = {plain}
-    return {kind: frozenset(names) for kind, names in found.items()}
+
+class NamesOfRows:
+    """What the objects of a list go by: which of their keys can name them is found out once for objects alike."""
+
+    def __init__(self, where: str, varying: Collection[str] | None = None) -> None:
+        self._where, self._varying = where, varying
+        """`varying`: the fields in which the objects of the list differ."""
+        self._naming: dict[tuple[str, ...], list[tuple[str, str, bool, bool]]] = {}
+        self._known: dict[str, frozenset[str]] = {}
+        """Values that came before, each as a name; empty for one that is none."""
+
+    def find(self, value: Mapping[str, Json]) -> dict[str, frozenset[str]]:
+        """The names of one of them, by kind."""
+        return self.find_all((value,))[0]
+
+    def find_all(self, rows: Sequence[Mapping[str, Json]]) -> list[dict[str, frozenset[str]]]:
+        """The names of several that have the same keys."""
+        found: list[dict[str, frozenset[str]]] = [{} for _row in rows]
+        keys = tuple(rows[0])
+        naming = self._naming.get(keys)
+        if naming is None:
+            naming = self._naming[keys] = list(self._find_naming(keys))
+        for key, kind, may_be_number, if_telling in naming:
+            said = [_said(row[key], may_be_number, if_telling) for row in rows]
+            for text in dict.fromkeys(said):
+                if text not in self._known:
+                    self._known[text] = _as_name(text)
+            for names, text in zip(found, said, strict=True):
+                name = self._known[text]
+                if name:
+                    names[kind] = names[kind] | name if kind in names else name
+        return found
+
+    def _find_naming(self, keys: Iterable[str]) -> Iterator[tuple[str, str, bool, bool]]:
+        """The keys whose values can be names: of which kind, whether a number is one, and whether it has to look so."""
+        for key in keys:
+            name = str(key)
+            way, kind, may_be_number = _way_of_naming(name) if len(name) <= _LONGEST_NAME else _find_way(name)
+            if way == _NEVER or (way == _IF_TELLING and self._varying is not None and key not in self._varying):
+                continue
+            if_telling = way == _IF_TELLING and self._varying is None
+            yield key, self._where if way == _OWN else kind, may_be_number, if_telling
 
 
 _NEVER, _OWN, _OF_KIND, _IF_TELLING = range(4)
@@ -123,9 +145,25 @@ def _find_way(key: str) -> tuple[int, str, bool]:
 _way_of_naming = lru_cache(maxsize=4096)(_find_way)  # tables have the same keys in each row
 
 
+def _said(item: Json, may_be_number: bool, if_telling: bool) -> str:
+    """What a value says as a name; nothing if it can be none."""
+    if type(item) is not str and not isinstance(item, str) and not (may_be_number and type(item) is int):
+        return ""
+    said = str(item)
+    return said if not if_telling or said[:1].isupper() else ""
+
+
+def _as_name(text: str) -> frozenset[str]:
+    """A text as a name; nothing if it is too long for one, or a sentence."""
+    plain = plain_name(text)
+    if plain and len(plain) <= _LONGEST_NAME and plain.count(" ") < _MOST_WORDS and not _is_sentence(text):
+        return frozenset((plain,))
+    return frozenset()
+
+
 def _is_sentence(text: str) -> bool:
     """Whether a text says something, rather than names something: "There are 7 things.", not "Miller & Co."."""
-    return text.rstrip()[-1:] in (".", "!", "?") and text.count(" ") > 2
+    return text.count(" ") > 2 and text.rstrip()[-1:] in (".", "!", "?")
 
 
 def varying_fields(items: Sequence[Json]) -> frozenset[str]:

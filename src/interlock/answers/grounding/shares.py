@@ -13,6 +13,7 @@ from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.rows import NOWHERE
 from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.terms import Calculation, RowGroup, Term
+from interlock.answers.grounding.time_spans import Figures
 from interlock.answers.grounding.words import Meanings, WordTable
 
 _MOST_PAIRED = 90
@@ -27,7 +28,7 @@ class Shares:
     """What one value is of another."""
 
     def __init__(
-        self, terms: list[Term], counts: Sequence[Term], wanted: Sequence[Term], around: Surroundings, words: WordTable
+        self, terms: Figures, counts: Sequence[Term], wanted: Sequence[Term], around: Surroundings, words: WordTable
     ) -> None:
         self._terms, self._counts, self._wanted = terms, counts, wanted
         """`terms`: those of the results, and what was made from them: it grows."""
@@ -38,7 +39,7 @@ class Shares:
     def find(self, claim: Claim, bound: Bound, groups: Iterable[RowGroup], cues: Cues) -> Iterator[Calculation]:
         """The shares and multiples that a sentence may speak of with a figure."""
         hundred = Decimal(100) if "percent" in claim.units else Decimal(1)
-        terms = self._terms[-_MOST_PAIRED:]
+        terms = self._terms.last(_MOST_PAIRED)
         totals = [
             Term.total(group.terms, group.what)
             for group in groups
@@ -78,8 +79,8 @@ class Shares:
         """Two thirds of that are …: of a figure of the sentence before, by a value of the thing that is named."""
         earlier = self._around.figures(claim, earlier=True)
         made = self.made.get(self._around.before(claim), [])
-        wholes = [*made, *(term for term in self._terms[-_MOST_PAIRED:] if term.number in earlier)]
-        parts = [term for term in self._terms[-_MOST_PAIRED:] if bound.fit(term.row) > 0]
+        wholes = [*made, *(term for term in self._terms.last(_MOST_PAIRED) if term.number in earlier)]
+        parts = [term for term in self._terms.last(_MOST_PAIRED) if bound.fit(term.row) > 0]
         for whole in wholes:
             for part in parts:
                 if part.units == whole.units and part.row is not whole.row:

@@ -11,10 +11,12 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 
 from msgspec.structs import replace
 
-from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.evidence import Fact, once
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.opposites import Opposites
 from interlock.answers.grounding.rows import Row, plain_name
@@ -45,37 +47,21 @@ class States:
     """Looks through the parts of an answer's sentences."""
 
     def __init__(self, facts: Sequence[Fact], table: StateTable, words: WordTable) -> None:
-        self._table, self._words = table, words
-        rows: dict[int, Row] = {}
-        before: dict[int, Row] = {}
+        self._facts, self._table, self._words = facts, table, words
         self._truths: dict[str, list[Fact]] = defaultdict(list)
         """By the name of a flag: where it stands."""
-        left = _MOST_TRUTHS
+        truths = (fact for fact in facts_of(facts, "truth") if _is_now(fact) and fact.trusted)
+        for fact in islice(truths, _MOST_TRUTHS):
+            self._truths[fact.place.name].append(fact)
         self._superseded = Superseded(facts)
         self._opposites = Opposites(facts, table, words)
-        self._old: set[tuple[int, str]] = set()
+        old = [fact for fact in facts_of(facts, "stale") if _is_value(fact)]
+        before = {id(fact.place.row): fact.place.row for fact in old}
+        self._old = {(id(fact.place.row), fact.place.name.lower()) for fact in old}
         """Rows and their fields of which a change of the turn has made something else."""
-        self._now: dict[tuple[str, str], list[Row]] = defaultdict(list)
-        """By field and state: the rows that are in it."""
-        self._texts: set[str] = set()
-        """What the results say since the last change."""
-        for fact in facts:
-            if fact.echo or fact.asked or fact.text == fact.place.name:  # the name of a field is none of its values
-                continue
-            if fact.stale:
-                before.setdefault(id(fact.place.row), fact.place.row)
-                self._old.add((id(fact.place.row), fact.place.name.lower()))
-                continue
-            rows.setdefault(id(fact.place.row), fact.place.row)
-            if 0 < len(fact.text) <= _LONGEST_NAME:
-                self._texts.add(plain_name(fact.text))
-            if fact.text and fact.place.name.lower() in table.kinds:
-                self._now[(fact.place.name.lower(), plain_name(fact.text))].append(fact.place.row)
-            if fact.truth is not None and fact.trusted and left:
-                self._truths[fact.place.name].append(fact)
-                left -= 1
+        rows = once(facts, _rows_now)
         self._rows = list(rows.values())[:_MOST_ROWS]
-        self._by_name, self._before = _by_name(rows.values()), _by_name(before.values())
+        self._before = _by_name(before.values())
         self._gone_names = _by_name(row for key, row in before.items() if key not in rows)
 
     def find(self, sentences: Sentences, mentions: Sequence[Mention]) -> Iterator[Mismatch]:
@@ -155,7 +141,8 @@ class States:
             return
         for one in here:
             keys = [(kind, name) for kind, names in one.names.items() for name in names]
-            gone = any(key in self._gone_names for key in keys) and not any(name in self._texts for _kind, name in keys)
+            texts = once(self._facts, _texts_now)
+            gone = any(key in self._gone_names for key in keys) and not any(name in texts for _kind, name in keys)
             if gone and not one.soft and not is_past(text, max(0, one.start - start), max(0, one.end - start)):
                 yield Mismatch(one.start, one.end, text.strip()[:80], "it was there before the change")
 
@@ -169,7 +156,8 @@ class States:
         state, thing = (one, other) if self._is_state(one) else (other, one)
         if is_past(text, max(0, state.start - start), max(0, state.end - start)):
             return False
-        now = [row for kind, names in state.names.items() for name in names for row in self._now.get((kind, name), ())]
+        known = once(self._facts, _rows_by_state, self._table)
+        now = [row for kind, names in state.names.items() for name in names for row in known.get((kind, name), ())]
         return all(_match(row, thing) is False or _is_other(row, old) for row in now[:_MOST_ROWS])
 
     def _is_state(self, mention: Mention) -> bool:
@@ -178,7 +166,7 @@ class States:
     def _together(self, one: Mention, other: Mention) -> bool | None:
         """Whether a row has both names; None where no row has names of both kinds."""
         comparable = False
-        for row in _rows_of(self._by_name, one, other):
+        for row in _rows_of(once(self._facts, _rows_by_name), one, other):
             first, second = self._match(row, one), self._match(row, other)
             if first is None or second is None:
                 continue
@@ -200,6 +188,8 @@ class States:
 
     def _contradictions(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
         """A truth that is said the other way round: "online payments are on" where the field says false."""
+        if not self._truths:
+            return
         spoken = {one for word, _place in words_in(text) for one in self._words.meanings(word)}
         turned = {one for word, _place in words_in(text) for one in self._words.meanings(self._table.without_un(word))}
         telling = [mention for mention in here if not mention.soft or mention.is_date]
@@ -218,6 +208,47 @@ class States:
                 continue
             yield Mismatch(start, start + len(text), text.strip()[:80], why)
             return
+
+
+def _is_value(fact: Fact) -> bool:
+    """Whether it is what a result holds; the name of a field is none of its values."""
+    return not (fact.echo or fact.asked or fact.text == fact.place.name)
+
+
+def _is_now(fact: Fact) -> bool:
+    return not fact.stale and _is_value(fact)
+
+
+def _rows_now(facts: Sequence[Fact]) -> dict[int, Row]:
+    """The rows of which something is still so."""
+    found: dict[int, Row] = {}
+    last = None
+    for fact in facts:
+        row = fact.place.row
+        if row is not last and _is_now(fact):
+            found.setdefault(id(row), row)
+            last = row
+    return found
+
+
+def _rows_by_name(facts: Sequence[Fact]) -> dict[tuple[str, str], list[Row]]:
+    return _by_name(once(facts, _rows_now).values())
+
+
+def _texts_now(facts: Sequence[Fact]) -> set[str]:
+    """What the results say since the last change."""
+    texts = {fact.text for fact in facts_of(facts, "text") if len(fact.text) <= _LONGEST_NAME and _is_now(fact)}
+    return set(map(plain_name, texts))
+
+
+def _rows_by_state(facts: Sequence[Fact], table: StateTable) -> dict[tuple[str, str], list[Row]]:
+    """By field and state: the rows that are in it."""
+    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for fact in facts_of(facts, "text"):
+        name = fact.place.name.lower()
+        if name in table.kinds and _is_now(fact):
+            found[(name, plain_name(fact.text))].append(fact.place.row)
+    return found
 
 
 def _by_name(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:

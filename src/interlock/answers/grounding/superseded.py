@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.rows import Row, plain_name
 
 _WORD = re.compile(r"[^\W_]+")
@@ -39,7 +40,7 @@ class Superseded:
     def __init__(self, facts: Sequence[Fact]) -> None:
         self._old: dict[str, set[tuple[str, ...]]] = defaultdict(set)
         """By its first word: the words of what was so before."""
-        stale = [fact for fact in facts if fact.stale and _is_value(fact)][:_MOST_OLD]
+        stale = [fact for fact in facts_of(facts, "stale") if _is_value(fact)][:_MOST_OLD]
         if not stale:
             return
         # The name of a field is a fact, too, and no value of it.

@@ -19,7 +19,7 @@ class Term:
 
     def __init__(self, fact: Fact) -> None:
         assert fact.number is not None
-        self.number, self.units = fact.number, fact.units | fact.money
+        self.number, self.units = fact.number, fact.units | fact.money if fact.money else fact.units
         self.source, self.column = fact.source, fact.place.column
         self._made = ""
         self._place: ValuePath | None = fact.place

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Collection
 from typing import Any
 
 from interlock.answers.grounding.claims import Units
@@ -21,18 +23,27 @@ class TextReader:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._read: dict[tuple[str, Units], list[Found]] = {}
+        self._read: dict[Units, dict[str, list[Found]]] = defaultdict(dict)
 
     def read(self, text: str, units: Units) -> list[Found]:
         """The figures, dates and times in a text; `units` are those of its field."""
-        if len(text) > _SHORT:
-            return self._find(text, units)
-        key = (text, units)
-        found = self._read.get(key)
+        known = self._read[units]
+        found = known.get(text)
         if found is None:
             found = self._find(text, units)
-            if len(self._read) < _MOST_KEPT:
-                self._read[key] = found
+            if len(text) <= _SHORT and len(known) < _MOST_KEPT:
+                known[text] = found
+        return found
+
+    def read_all(self, texts: Collection[str], units: Units) -> dict[str, list[Found]]:
+        """The same of several texts: only of those that have any. Codes and single words have none but times."""
+        timed = _may_have_times("\n".join(texts))
+        found: dict[str, list[Found]] = {}
+        for text in texts:
+            if timed or " " in text or not text[:1].isalpha():
+                within = self.read(text, units)
+                if within:
+                    found[text] = within
         return found
 
     def _find(self, text: str, units: Units) -> list[Found]:
@@ -52,7 +63,7 @@ class TextReader:
         # Apart from the claims: there a timestamp is one date, which takes the time of the day with it.
         if _may_have_times(text):
             found += [(("time", minutes), {"minutes": minutes}) for minutes in times_in(text)]
-        return found
+        return found if len(found) < 2 else list(dict(found).items())  # what is said twice is found once
 
 
 def _may_have_times(text: str) -> bool:

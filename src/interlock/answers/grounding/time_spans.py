@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
-from itertools import combinations
+from itertools import combinations, islice
+from typing import Protocol
 
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.rows import NOWHERE
 from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.terms import Calculation, Term
@@ -30,29 +32,45 @@ _LASTS = re.compile(
 _HOURS_A_DAY = 24
 
 
+class Figures(Protocol):
+    """Those of the results, and behind them what was made from them: it grows."""
+
+    def last(self, most: int) -> list[Term]:
+        """The last of them, in order."""
+
+
+class KnownSpans:
+    """The days, times and daily amounts of the results."""
+
+    def __init__(self, facts: Sequence[Fact], terms: Sequence[Term]) -> None:
+        dated = (fact for fact in facts_of(facts, "date") if fact.trusted and all(fact.date))
+        self.dates = list(islice(dated, _MOST_PAIRED))
+        timed = (fact for fact in facts_of(facts, "time") if fact.trusted and not fact.echo)
+        self.times = list(islice(timed, _MOST_PAIRED))
+        fields = {column: column.rpartition(".")[2] for column in {term.column for term in terms}}
+        a_day = {column for column, field in fields.items() if A_DAY.search(field)}
+        every = {column for column, field in fields.items() if _EVERY.search(field)}
+        self.a_day = [term for term in terms if term.column in a_day][:_MOST_RATES]
+        self.every = [term for term in terms if term.column in every and "hour" in term.units][:_MOST_RATES]
+
+
 class TimeSpans:
     """What follows from the days, times and daily amounts of the results."""
 
-    def __init__(self, usable: Sequence[Fact], terms: Sequence[Term], around: Surroundings) -> None:
-        self._around = around
-        self._dates = [fact for fact in usable if all(fact.date)][:_MOST_PAIRED]
-        self._times = [fact for fact in usable if fact.minutes is not None and not fact.echo][:_MOST_PAIRED]
-        self._terms = terms
-        """Those of the results, and what was made from them: it grows."""
-        self._a_day = [term for term in terms if A_DAY.search(_field(term))][:_MOST_RATES]
-        self._every = [term for term in terms if _EVERY.search(_field(term)) and "hour" in term.units][:_MOST_RATES]
+    def __init__(self, known: KnownSpans, terms: Figures, around: Surroundings) -> None:
+        self._known, self._terms, self._around = known, terms, around
 
     def between(self, claim: Claim) -> Iterator[Calculation]:
         """What lies between two days or two times."""
         unit = next(iter(claim.units & TIME_UNITS))
         if unit in ("minute", "hour"):
-            for one, other in combinations(self._times, 2):
+            for one, other in combinations(self._known.times, 2):
                 assert one.minutes is not None
                 assert other.minutes is not None
                 minutes = abs(one.minutes - other.minutes)
                 for number in (minutes, 24 * 60 - minutes):
                     yield _span(Decimal(number), "minute", one, other)
-        for one, other in combinations(self._dates, 2):
+        for one, other in combinations(self._known.dates, 2):
             first, second = _day(one), _day(other)
             if first is None or second is None:
                 continue
@@ -65,14 +83,14 @@ class TimeSpans:
 
     def lasting(self, claim: Claim) -> Iterator[Calculation]:
         """How long a stock lasts: 56 at two a day are 28 days. One of both is said in the sentence, or spoken of."""
-        for amount, rate in self._at_a_rate(claim, self._terms[-_MOST_PAIRED:]):
+        for amount, rate in self._at_a_rate(claim, self._terms.last(_MOST_PAIRED)):
             if rate.number:
                 what = f"{amount.path} / {rate.path}"
                 yield Calculation(amount.number / rate.number, frozenset({"day"}), what, (amount, rate))
 
     def in_all(self, claim: Claim) -> Iterator[Calculation]:
         """How often it is in all: three times a day for seven days."""
-        days = [term for term in self._terms[-_MOST_PAIRED:] if term.units == {"day"}]
+        days = [term for term in self._terms.last(_MOST_PAIRED) if term.units == {"day"}]
         for amount, rate in self._at_a_rate(claim, days):
             what = f"{rate.path} * {amount.path}"
             yield Calculation(amount.number * rate.number, frozenset(), what, (amount, rate))
@@ -80,7 +98,7 @@ class TimeSpans:
     def a_day(self, claim: Claim) -> Iterator[Calculation]:
         """How often it is a day: every eight hours is three times."""
         if _TIMES_A_DAY.match(self._around.text, claim.end) is not None:
-            for term in self._every:
+            for term in self._known.every:
                 if term.number:
                     number, what = _HOURS_A_DAY / term.number, f"a day / {term.path}"
                     yield Calculation(number, frozenset(), what, (term,))
@@ -92,8 +110,8 @@ class TimeSpans:
             return
         stated = self._around.figures(claim, earlier=True)
         spoken = self._around.words(claim)
-        made = [term for term in self._terms[-_MOST_PAIRED:] if term.path.startswith("a day / ")]
-        for rate in [*self._a_day, *made]:
+        made = [term for term in self._terms.last(_MOST_PAIRED) if term.path.startswith("a day / ")]
+        for rate in [*self._known.a_day, *made]:
             for amount in amounts:
                 one_thing = amount.row is rate.row or NOWHERE in (amount.row, rate.row)
                 if amount is not rate and one_thing and _is_said(amount, rate, stated, spoken):
@@ -105,10 +123,6 @@ def _is_said(amount: Term, rate: Term, stated: set[Decimal], spoken: Meanings) -
     if amount.units - {"day", "piece"} and not amount.units & rate.units and amount.row is not NOWHERE:
         return False
     return amount.number in stated or (rate.number in stated and (bool(amount.own & spoken) or rate.row is NOWHERE))
-
-
-def _field(term: Term) -> str:
-    return term.path.rpartition(".")[2]
 
 
 def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> Calculation:

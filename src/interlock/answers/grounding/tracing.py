@@ -22,11 +22,10 @@ from interlock.answers.grounding.field_fit import FieldFit
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.hearsay import Hearsay
 from interlock.answers.grounding.index import FactIndex
-from interlock.answers.grounding.known_rows import first_dated, largest_count, old_words
+from interlock.answers.grounding.known_rows import first_dated, largest_count, old_words, replaced_names
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
 from interlock.answers.grounding.quotes import Quotes
-from interlock.answers.grounding.rows import kind_of_argument
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.states import States
 from interlock.answers.grounding.support import Support
@@ -96,7 +95,7 @@ class Tracer:
         self._starts = [mention.start for mention in self._mentions]
         spoken = {(kind, name) for mention in self._mentions for kind, same in mention.names.items() for name in same}
         self._index = FactIndex(evidence.facts, words.field_magnitudes.values(), words.measures, spoken)
-        self._binder = Binder(self._sentences, said, self._mentions, words.words, _replaced_names(evidence.facts))
+        self._binder = Binder(self._sentences, said, self._mentions, words.words, once(evidence.facts, replaced_names))
         self._cues = Cues(words.cues, self._sentences, words.words)
         things = {name for mention in self._mentions for name in mention.names.items()}
         self._most = max(once(evidence.facts, largest_count), Decimal(len(things)))
@@ -177,7 +176,7 @@ class Tracer:
         return [Support(self._text[start:end], "name", start, end, why="no result has it") for start, end in places]
 
     def _mismatches(self) -> list[Support]:
-        states = States(self._facts, self._words.states, self._words.words)
+        states = once(self._facts, States, self._words.states, self._words.words)
         return [
             Support(one.text, "statement", one.start, one.end, why=one.why)
             for one in states.find(self._sentences, self._mentions)
@@ -186,7 +185,7 @@ class Tracer:
 
     def _hearsay(self) -> list[Support]:
         """Sentences that say as true what only an untrusted text has."""
-        hearsay = Hearsay(self._facts, self._meanings, self._words.states, self._words)
+        hearsay = once(self._facts, Hearsay, self._meanings, self._words.states, self._words)
         return [
             Support(
                 self._text[one.start : one.end].strip()[:80], "statement", one.start, one.end, why="a stranger says so"
@@ -371,15 +370,6 @@ def _fit(bound: Bound, fact: Fact) -> int:
     """Whether a fact is of what is named. The days that were looked for are of no thing."""
     fit = bound.fit(fact.place.row)
     return max(0, fit) if fact.asked and any(fact.date) else fit
-
-
-def _replaced_names(facts: Sequence[Fact]) -> dict[int, frozenset[str]]:
-    """By row: the kinds of its names that a later change has replaced. It is still of what it is called otherwise."""
-    found: dict[int, set[str]] = defaultdict(set)
-    for fact in facts:
-        if fact.stale and fact.text:
-            found[id(fact.place.row)].add(kind_of_argument(fact.place.name))
-    return {row: frozenset(kinds) for row, kinds in found.items()}
 
 
 def _weekday(year: int | None, month: int | None, day: int | None) -> int:

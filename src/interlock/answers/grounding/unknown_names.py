@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from interlock.answers.grounding.evidence import Fact, once
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.words import WordTable
 
@@ -42,7 +43,7 @@ def _words(name: str, table: WordTable, known: frozenset[str]) -> list[str]:
 def words_of_texts(facts: Sequence[Fact]) -> set[str]:
     """All words of the results and of the question, in lower case."""
     found: set[str] = set()
-    for text in {fact.text for fact in facts}:
+    for text in {fact.text for fact in facts_of(facts, "text")}:
         found.update(_all_words(text))
     return found
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from interlock.answers.grounding.claims import NO_UNIT, Units
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.words import Meanings
@@ -16,7 +18,19 @@ FieldWords = tuple[Meanings, Meanings, Meanings, Meanings]
 class Column:
     """A field of a result, the same for each row that has it: what it is called and means is found out once."""
 
-    __slots__ = ("item", "keys", "length", "name", "parent", "share", "shared", "step", "units", "words", "written")
+    __slots__ = (
+        "item",
+        "keys",
+        "length",
+        "name",
+        "parent",
+        "share",
+        "shared",
+        "step",
+        "units",
+        "words",
+        "written",
+    )
 
     def __init__(self, parent: Column | None, step: str, name: str, units: Units) -> None:
         self.parent, self.step = parent, step
@@ -57,18 +71,16 @@ class Column:
         return found
 
 
-class ValuePath:
+class ValuePath(msgspec.Struct, eq=False, gc=False):
     """Where a value stands. Its path is written out only when it is shown, as every value below a key has it."""
 
-    __slots__ = ("_parent", "_step", "field", "name", "row")
-
-    def __init__(self, parent: ValuePath | None, step: str | int, field: Column, row: Row) -> None:
-        self._parent, self._step = parent, step
-        self.field = field
-        self.name = field.name
-        """The last name on the path, which says what the value is."""
-        self.row = row
-        """The object that it is in."""
+    _parent: ValuePath | None
+    _step: str | int
+    field: Column
+    name: str
+    """The last name on the path, which says what the value is: that of the field."""
+    row: Row
+    """The object that it is in."""
 
     @property
     def units(self) -> Units:
@@ -88,7 +100,7 @@ class ValuePath:
     @property
     def column(self) -> str:
         """The path without the places in lists: the same for a field of each row."""
-        return self.field.path
+        return self.field.written or self.field.path
 
     @property
     def is_top(self) -> bool:
@@ -106,11 +118,11 @@ class ValuePath:
         inner = field.item
         if inner is None:
             inner = field.item = Column(field, "[]", field.name, field.units)
-        return ValuePath(self, number, inner, row)
+        return ValuePath(self, number, inner, inner.name, row)
 
     def inside(self, row: Row) -> ValuePath:
         """The same place, in an object of its own."""
-        return ValuePath(self._parent, self._step, self.field, row)
+        return ValuePath(self._parent, self._step, self.field, self.name, row)
 
     def length(self, of: str = "") -> ValuePath:
         """The place of a count; `of`: what the counted have in common."""
@@ -122,7 +134,7 @@ class ValuePath:
                 field.shared = found
             else:
                 field.length = found
-        return ValuePath(self, f"{_shorten(of)}.length", found, self.row)
+        return ValuePath(self, f"{_shorten(of)}.length", found, found.name, self.row)
 
 
 def _shorten(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact, once
+from interlock.answers.grounding.fact_kinds import places_of
 
 _TOKEN = re.compile(r"[\w./:#+<>=~-]{0,80}\d[\w./:#+<>=~-]{0,80}")
 _NEXT_WORD = re.compile(r"\s+([^\W\d_]{2,30})\b")
@@ -68,9 +69,10 @@ def _places_of_codes(facts: Sequence[Fact]) -> dict[str, int]:
     """By what may be a code: the place of the first fact with a text that has it."""
     found: dict[str, int] = {}
     read: set[str] = set()
-    for place, fact in enumerate(facts):
+    for place in places_of(facts, "text"):
+        fact = facts[place]
         text = fact.text
-        if text and fact.trusted and text not in read and not (fact.asked or fact.echo or fact.stale):
+        if fact.trusted and text not in read and not (fact.asked or fact.echo or fact.stale):
             read.add(text)
             for match in _TOKEN.finditer(text):
                 found.setdefault(match[0].rstrip(".:-").removeprefix("#").lower(), place)

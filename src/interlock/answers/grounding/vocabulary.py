@@ -111,13 +111,16 @@ class Vocabulary:
 
     def claims_in_evidence(self, text: str) -> tuple[Claim, ...]:
         """The figures and dates in a text of a result. Most are names, codes and timestamps, which cost a look."""
+        one_word = " " not in text
+        if one_word and text[:1].isalpha():
+            return ()  # a code, or a word
         if _A_DIGIT.search(text) is None and self._worth_reading.search(text) is None:
             return ()
         stamp = _STAMP.fullmatch(text)
         if stamp is not None:
             day = tuple(int(part) for part in stamp["day"].split("-"))
             return (Claim("date", text, 0, len(text), date=(day[0], day[1], day[2])),)
-        if " " not in text and _FIGURE.match(text) is None:
+        if one_word and _FIGURE.match(text) is None:
             return ()  # one word that begins with no figure: a code
         found = self._read.get(text)
         if found is None:
