@@ -131,7 +131,7 @@ class Derivations:
             said = cued or (group.named and claim.units)
             may_be = large or group.named
             if len(some) > 1 and (said or (may_be and self._is_spoken_of(some[0], bound))):
-                total = sum((term.number for term in some), Decimal(0))
+                total = self._groups.total(group)
                 yield Calculation(total, some[0].units, f"the sum of {group.what}", some)
 
     def _is_spoken_of(self, term: Term, bound: Bound) -> bool:
@@ -141,7 +141,7 @@ class Derivations:
     def _averages(self, claim: Claim) -> Iterator[Calculation]:
         for group in self._find_groups(claim):
             some = group.terms
-            total = sum((term.number for term in some), Decimal(0))
+            total = self._groups.total(group)
             yield Calculation(total / len(some), some[0].units, f"the mean of {group.what}", some)
 
     def _pairs(self, claim: Claim) -> Iterator[tuple[Term, Term]]:

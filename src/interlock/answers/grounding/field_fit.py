@@ -11,7 +11,7 @@ from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.figures import FigureMatcher
-from interlock.answers.grounding.known_rows import KnownFields, texts_of_rows, texts_of_sources
+from interlock.answers.grounding.known_rows import KnownFields, SourceWords, texts_of_rows
 from interlock.answers.grounding.mentions import is_within
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
@@ -72,7 +72,6 @@ class FieldFit:
         known = once(facts, KnownFields)
         self._asked_words = words.words.in_name(known.asked)
         self._currencies = known.units & words.units.currencies
-        self._source_words: dict[str, Meanings] = {}
         self._row_words: dict[int, Meanings] = {}
         self._field_words: Meanings | None = None
         self._rows = known.rows
@@ -155,11 +154,7 @@ class FieldFit:
 
     def _words_of(self, source: str) -> Meanings:
         """What the texts of a source speak of."""
-        found = self._source_words.get(source)
-        if found is None:
-            texts = once(self._facts, texts_of_sources, _MOST_TEXT).get(source, "")
-            found = self._source_words[source] = self._words.words.in_name(texts)
-        return found
+        return once(self._facts, SourceWords, self._words.words, _MOST_TEXT).of(source)
 
     def _named_in(self, row: Row) -> Meanings:
         """What the words of a thing's own names stand for: the set of a brake pad set says what it is, and no field."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
+from decimal import Decimal
+from itertools import islice
 
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.fact_kinds import facts_of
@@ -22,7 +24,10 @@ class Groups:
 
     def __init__(self, values: Sequence[tuple[Fact, Term]], facts: Sequence[Fact], words: WordTable) -> None:
         self._words = words
-        self._shared: list[tuple[RowGroup, Meanings]] | None = None
+        self._shared: list[RowGroup] | None = None
+        self._of_word: dict[str, list[int]] = defaultdict(list)
+        """By what a word stands for: the places of the parts whose rows have a value in common with it."""
+        self._totals: dict[int, Decimal] = {}
         self.columns: dict[str, list[Term]] = defaultdict(list)
         """By its path: the values of a field in all rows, as they are now."""
         for fact, term in values:
@@ -38,17 +43,29 @@ class Groups:
         for column, terms in self.columns.items():
             if 2 <= len(terms) <= _MOST_ROWS:
                 yield RowGroup(column, terms, named=False)
-        for group, words in self._parts():
-            named = bool(words & sentence)
-            if telling or named:
-                yield RowGroup(group.what, group.terms, named=named, field=group.field, value=group.value)
+        parts = self._parts()
+        named = {number for word in sentence for number in self._of_word.get(word, ())}
+        for number in range(len(parts)) if telling else sorted(named):
+            group = parts[number]
+            yield RowGroup(group.what, group.terms, named=number in named, field=group.field, value=group.value)
 
-    def _parts(self) -> list[tuple[RowGroup, Meanings]]:
+    def total(self, group: RowGroup) -> Decimal:
+        """The sum of one of them, added up once."""
+        key = id(group.terms)  # they are kept here
+        if key not in self._totals:
+            self._totals[key] = sum((term.number for term in group.terms), Decimal(0))
+        return self._totals[key]
+
+    def _parts(self) -> Sequence[RowGroup]:
         """The parts of columns whose rows have a value in common; found once."""
         if self._shared is None:
             columns = [terms for terms in self.columns.values() if 2 <= len(terms) <= _MOST_ROWS]
             texts = self._find_texts({id(term.row) for terms in columns for term in terms})
-            self._shared = [one for terms in columns for one in self._parts_of(terms, texts)][:_MOST_SHARED]
+            found = list(islice((one for terms in columns for one in self._parts_of(terms, texts)), _MOST_SHARED))
+            for number, (_group, words) in enumerate(found):
+                for word in words:
+                    self._of_word[word].append(number)
+            self._shared = [group for group, _words in found]
         return self._shared
 
     def _find_texts(self, rows: Set[int]) -> dict[int, list[Fact]]:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.rows import kind_of_argument
-from interlock.answers.grounding.words import Meanings
+from interlock.answers.grounding.words import Meanings, WordTable
 
 
 class KnownFields:
@@ -41,6 +41,21 @@ def texts_of_sources(facts: Sequence[Fact], most: int) -> dict[str, str]:
             texts[fact.source].append(fact.text)
             lengths[fact.source] += len(fact.text) + 1
     return {source: " ".join(some)[:most] for source, some in texts.items()}
+
+
+class SourceWords:
+    """What the texts of each source speak of, as far as it was asked."""
+
+    def __init__(self, facts: Sequence[Fact], words: WordTable, most: int) -> None:
+        self._texts, self._words = texts_of_sources(facts, most), words
+        self._found: dict[str, Meanings] = {}
+
+    def of(self, source: str) -> Meanings:
+        """What those of one source speak of."""
+        found = self._found.get(source)
+        if found is None:
+            found = self._found[source] = self._words.in_name(self._texts.get(source, ""))
+        return found
 
 
 def largest_count(facts: Sequence[Fact]) -> Decimal:

@@ -57,7 +57,8 @@ def _over(count: int, what: str, limit: int, setting: str) -> str:
 
 def _as_written(support: Support, answer: str, span: tuple[int, int]) -> Support:
     """A claim at its place in the answer, in the letters of the answer."""
-    text = support.text if support.text in answer else answer[span[0] : span[1]]
+    same = answer.startswith(support.text, span[0]) or support.text in answer  # the first costs nothing
+    text = support.text if same else answer[span[0] : span[1]]
     return replace(support, text=text, start=span[0], end=span[1])
 
 

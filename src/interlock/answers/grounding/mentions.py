@@ -94,7 +94,8 @@ def is_within(said: tuple[int | None, ...], known: tuple[int | None, ...]) -> bo
 
 
 def _plain(word: str) -> str:
-    return word.lower().replace("’", "'").removesuffix("'s")
+    lower = word.lower()
+    return lower if lower.isalnum() else lower.replace("’", "'").removesuffix("'s")
 
 
 def _lies_in(start: int, end: int, spans: list[tuple[int, int]]) -> bool:

@@ -105,7 +105,7 @@ class NamesOfRows:
         if naming is None:
             naming = self._naming[keys] = list(self._find_naming(keys))
         for key, kind, may_be_number, if_telling in naming:
-            said = [_said(row[key], may_be_number, if_telling) for row in rows]
+            said = [_name_in(row[key], may_be_number, if_telling) for row in rows]
             for text in dict.fromkeys(said):
                 if text not in self._known:
                     self._known[text] = _as_name(text)
@@ -145,7 +145,7 @@ def _find_way(key: str) -> tuple[int, str, bool]:
 _way_of_naming = lru_cache(maxsize=4096)(_find_way)  # tables have the same keys in each row
 
 
-def _said(item: Json, may_be_number: bool, if_telling: bool) -> str:
+def _name_in(item: Json, may_be_number: bool, if_telling: bool) -> str:
     """What a value says as a name; nothing if it can be none."""
     if type(item) is not str and not isinstance(item, str) and not (may_be_number and type(item) is int):
         return ""

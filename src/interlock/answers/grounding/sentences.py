@@ -57,7 +57,8 @@ class Sentences:
         for sentence in self.all:
             at = sentence.start
             first = bisect_right(self._breaks, sentence.start - 1)
-            for place in self._breaks[first:]:
+            for n in range(first, len(self._breaks)):
+                place = self._breaks[n]
                 if place >= sentence.end:
                     break
                 found.append((at, place))
