@@ -15,6 +15,7 @@ from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.figures import is_plain_count
 from interlock.answers.grounding.groups import Groups
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.row_counts import RowCounts
@@ -28,6 +29,11 @@ from interlock.answers.grounding.vocabulary import Vocabulary
 _MOST_PAIRED = 90
 """So many values are put together in pairs, the first that were read."""
 _EACH = re.compile(r"\s?(?:each|apiece|per|every)\b", re.I)
+_ALL_OF = re.compile(r"\ball\s(?:three|four|five|six|seven|eight|nine|ten|[3-9]|[1-9]\d)\b", re.I)
+"""What is said of more than two is no sum of two."""
+_OF_EACH = re.compile(r"\b(?:each|every)\s[^.,;:()\n]{2,60}\b(?:costs?|is|are|weighs?|takes?|has)\s\W?$", re.I)
+"""What each of them costs is a price, and not the price of several."""
+_LEAD = 80
 _TIMES = re.compile(r"\s?(?:times|x|×)\b", re.I)
 _COMPARED = re.compile(
     r"\b(?:(?P<above>more than|over|above|at least|exceed(?:s|ing)?|longer than|higher than|greater than)"
@@ -103,9 +109,9 @@ class Derivations:
         yield from self._sums(claim, bound)
         if self._cues.has("difference", claim):
             yield from self._differences(claim)
-        if self._cues.has("sum", claim):
+        if self._cues.has("sum", claim) and _ALL_OF.search(self._around.sentence(claim)) is None:
             yield from self._pair_sums(claim)
-        if self._cues.has("product", claim):
+        if self._cues.has("product", claim) and _OF_EACH.search(self._text[: claim.start][-_LEAD:]) is None:
             yield from self._products(claim)
         if claim.units:
             yield from self._portions(claim)
@@ -121,7 +127,8 @@ class Derivations:
     def _agrees(self, claim: Claim, made: Calculation) -> bool:
         assert claim.number is not None
         wanted = [made.number]
-        if claim.units and made.units and not claim.units & made.units:
+        in_cents = "cent" in made.units and bool(claim.units & self._words.units.currencies)
+        if claim.units and made.units and (in_cents or not claim.units & made.units):
             wanted = list(self._words.measures.convert(made.number, made.units, claim.units))
         roughly = made.what.startswith(("the mean", "from ")) or "percent" in claim.units
         return any(_close(abs(one), abs(claim.number), claim, roughly=roughly) for one in wanted)
@@ -159,7 +166,7 @@ class Derivations:
             term
             for term in [*self._terms, *self._wanted]
             if not claim.units
-            or (not term.units and bool(claim.units & self._words.units.currencies))
+            or (not term.units and bool(claim.units & self._words.units.currencies) and not self._is_count(term))
             or claim.units & term.units
             or dimensions & self._words.measures.dimensions(term.units)
         ]
@@ -169,6 +176,10 @@ class Derivations:
         for one, other in combinations(some, 2):
             if _comparable(one, other, (id(one) in spoken) + (id(other) in spoken)):
                 yield one, other
+
+    def _is_count(self, term: Term) -> bool:
+        """Whether a term is a number of things, of which no sum of money is made."""
+        return bool(term.own) and is_plain_count(term.number, term.own | term.described, self._words.words.amounts)
 
     def _differences(self, claim: Claim) -> Iterator[Calculation]:
         if abs(claim.number or Decimal(0)) >= _LARGE:
@@ -202,7 +213,7 @@ class Derivations:
     def _is_convertible(self, term: Term, claim: Claim) -> bool:
         if claim.units & term.units:
             return True
-        if claim.units & TIME_UNITS:
+        if claim.units & TIME_UNITS or "decade" in claim.units:
             return False  # seven times eleven days are eleven weeks
         return any(True for _one in self._words.measures.convert(Decimal(1), term.units, claim.units))
 

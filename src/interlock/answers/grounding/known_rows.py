@@ -61,3 +61,12 @@ def first_dated(facts: Sequence[Fact], most: int) -> list[Fact]:
 def old_words(facts: Sequence[Fact]) -> Meanings:
     """What the fields are called of which the results hold an older value."""
     return frozenset[str]().union(*(fact.own for fact in facts if fact.stale and fact.number is not None))
+
+
+def mixed_flags(facts: Sequence[Fact]) -> list[Meanings]:
+    """What the flags are called that are set in some rows of a list and not in others."""
+    found: dict[str, tuple[Meanings, set[bool]]] = {}
+    for fact in facts:
+        if fact.truth is not None and not fact.stale:
+            found.setdefault(fact.place.column, (fact.own, set()))[1].add(fact.truth)
+    return [own for own, truths in found.values() if len(truths) > 1]
