@@ -197,7 +197,7 @@ class NumberWords:
 
     def _find_numbers(self, text: str) -> Iterator[Claim]:
         for match in self._pattern.finditer(text) if self._hints.are_in(text.lower()) else ():
-            value = self._added(match["word"])
+            value = self._sum_of(match["word"])
             if value is None:
                 yield from self._find_two(text, match)
                 continue
@@ -229,7 +229,7 @@ class NumberWords:
         for start, end, value in ((match.start(), middle, values[0]), (behind, match.end(), values[1])):
             yield Claim("number", text[start:end], start, end, number=Decimal(value or 0), units=units)
 
-    def _added(self, text: str) -> int | None:
+    def _sum_of(self, text: str) -> int | None:
         """Two dozen plus ten oil filters: one number of them."""
         values = [self.value(part) for part in _PLUS.split(text)]
         return None if None in values else sum(one for one in values if one is not None)
