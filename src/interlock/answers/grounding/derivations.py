@@ -16,6 +16,7 @@ from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim, Units
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact, once
+from interlock.answers.grounding.figures import is_plain_count
 from interlock.answers.grounding.known_terms import KnownTerms, TermList
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.row_counts import RowCounts
@@ -29,6 +30,11 @@ from interlock.answers.grounding.vocabulary import Vocabulary
 _MOST_PAIRED = 90
 """So many values are put together in pairs, the first that were read."""
 _EACH = re.compile(r"\s?(?:each|apiece|per|every)\b", re.I)
+_ALL_OF = re.compile(r"\ball\s(?:three|four|five|six|seven|eight|nine|ten|[3-9]|[1-9]\d)\b", re.I)
+"""What is said of more than two is no sum of two."""
+_OF_EACH = re.compile(r"\b(?:each|every)\s[^.,;:()\n]{2,60}\b(?:costs?|is|are|weighs?|takes?|has)\s\W?$", re.I)
+"""What each of them costs is a price, and not the price of several."""
+_LEAD = 80
 _TIMES = re.compile(r"\s?(?:times|x|×)\b", re.I)
 _COMPARED = re.compile(
     r"\b(?:(?P<above>more than|over|above|at least|exceed(?:s|ing)?|longer than|higher than|greater than)"
@@ -95,9 +101,9 @@ class Derivations:
         yield from self._sums(claim, bound)
         if self._cues.has("difference", claim):
             yield from self._differences(claim)
-        if self._cues.has("sum", claim):
+        if self._cues.has("sum", claim) and _ALL_OF.search(self._around.sentence(claim)) is None:
             yield from self._pair_sums(claim)
-        if self._cues.has("product", claim):
+        if self._cues.has("product", claim) and _OF_EACH.search(self._text[: claim.start][-_LEAD:]) is None:
             yield from self._products(claim)
         if claim.units:
             yield from self._portions(claim)
@@ -113,7 +119,8 @@ class Derivations:
     def _agrees(self, claim: Claim, made: Calculation) -> bool:
         assert claim.number is not None
         wanted = [made.number]
-        if claim.units and made.units and not claim.units & made.units:
+        in_cents = "cent" in made.units and bool(claim.units & self._words.units.currencies)
+        if claim.units and made.units and (in_cents or not claim.units & made.units):
             wanted = list(self._words.measures.convert(made.number, made.units, claim.units))
         roughly = made.what.startswith(("the mean", "from ")) or "percent" in claim.units
         return any(_close(abs(one), abs(claim.number), claim, roughly=roughly) for one in wanted)
@@ -149,6 +156,8 @@ class Derivations:
         fits = partial(self._may_be_paired, claim.units)
         wanted = [term for term in self._wanted if term.number and fits(term.units)]
         some = [*self._terms.last_in(fits, _MOST_PAIRED, empty=False), *wanted][-_MOST_PAIRED:]
+        if claim.units & self._words.units.currencies:
+            some = [term for term in some if term.units or not self._is_count(term)]
         sentence, stated = self._around.words(claim, earlier=True), self._around.figures(claim, earlier=True)
         spoken = {id(term) for term in some if term.own & sentence or term.number in stated or term.row is NOWHERE}
         for one, other in combinations(some, 2):
@@ -161,6 +170,10 @@ class Derivations:
             return True
         measures = self._words.measures
         return bool(measures.dimensions(said) & measures.dimensions(units))
+
+    def _is_count(self, term: Term) -> bool:
+        """Whether a term is a number of things, of which no sum of money is made."""
+        return bool(term.own) and is_plain_count(term.number, term.own | term.described, self._words.words.amounts)
 
     def _differences(self, claim: Claim) -> Iterator[Calculation]:
         if abs(claim.number or Decimal(0)) >= _LARGE:
@@ -193,7 +206,7 @@ class Derivations:
     def _is_convertible(self, said: Units, units: Units) -> bool:
         if said & units:
             return True
-        if said & TIME_UNITS:
+        if said & TIME_UNITS or "decade" in said:
             return False  # seven times eleven days are eleven weeks
         return any(True for _one in self._words.measures.convert(Decimal(1), units, said))
 

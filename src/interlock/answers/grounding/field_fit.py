@@ -11,7 +11,7 @@ from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.figures import FigureMatcher
-from interlock.answers.grounding.known_rows import KnownFields, SourceWords, texts_of_rows
+from interlock.answers.grounding.known_rows import KnownFields, SourceWords, mixed_flags, texts_of_rows
 from interlock.answers.grounding.mentions import is_within
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
@@ -32,7 +32,12 @@ _MOST_COMPARED = 2_000
 _TELLING_DIGITS = 3
 """A figure of so many digits is not in a result by chance."""
 _OF_A_FIELD = ("number", "date", "time", "ordinal")
-_PER = re.compile(r"\s?(?:an?|per|each|every|/)\s?(?P<period>hour|night|day|week|month|quarter|year|annum)\b", re.I)
+_PER = re.compile(
+    r"(?:\s(?:of\s)?(?!and\b|or\b|is\b|are\b|for\b|in\b|on\b|at\b|from\b|to\b|with\b)[^\W_]{1,16}){0,4}?\s?"
+    r"(?:(?:an?|per|each|every|/|once (?:an?|every|per)|for (?:the|an?) (?:whole|entire|full))\s?"
+    r"(?P<period>hour|night|day|week|month|quarter|year|annum)\b|(?P<often>hourly|nightly|daily|weekly|monthly|yearly|annually)\b)",
+    re.I,
+)
 _PERIODS = {
     stem(period): frozenset(map(stem, words))
     for period, words in {
@@ -49,6 +54,10 @@ _WITHOUT = re.compile(
     r"\b(?:after|without|excluding|minus|net of|apart from|besides)\s+(?:the\s+|your\s+|its\s+)?$", re.I
 )
 _SHORT_LEAD = 24
+_TO_NEXT = 6
+_PRICES = frozenset({"=price", "=fee", "=pay"})
+_NARROWING = re.compile(r"(?:\s(?!(?:is|are|was|were|and|but|have|has|with|due)\b)[^\W\d_]{2,20}){1,4}", re.I)
+"""The words between a number and what is said of it."""
 _QUANTITIES = frozenset({stem("quantity"), stem("pieces"), "=stock"})
 """Fields that say how many there are, and not of what: `quantity`, `on_hand`."""
 _BEFORE_TERM = re.compile(r"[+×*÷/=]\s?[$€£(]?$|\s[-−–]\s$")
@@ -116,7 +125,19 @@ class FieldFit:
         known = fact.words | self._asked_words | self._words_of(fact.source)
         if fact.own & _QUANTITIES:
             known |= self._all_words()
-        return bool(claim.units) or _is_telling(claim) or not bound.noun or bool(bound.noun & known)
+        spoken = bool(claim.units) or _is_telling(claim) or not bound.noun or bool(bound.noun & known)
+        return spoken and not self._lacks_unit(fact, claim, bound)
+
+    def _lacks_unit(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
+        """Whether a bare figure is of something else than a field with a unit: 24 that are free are no price."""
+        if not fact.units or claim.units or _is_telling(claim) or bound.noun & fact.words:
+            return False
+        money = bool(fact.units & self._words.units.currencies)
+        if not (bound.noun or money) or (money and bound.affinity(_PRICES) > _WEAK):
+            return False
+        # "42 and 55 dollars" have one unit.
+        near = (one for one in self._figures_near(claim) if 0 < one.start - claim.end <= _TO_NEXT)
+        return not any(one.units & fact.units for one in near)
 
     def _is_taken(self, word: NearWord, fact: Fact, claim: Claim) -> bool:
         """Whether a word that names a field stands nearer to a figure that is the field's own: 65 points from 38."""
@@ -177,7 +198,8 @@ class FieldFit:
         if match is None or claim.number is None:
             return False
         known = {period for period, words in _PERIODS.items() if words & (fact.own | fact.described)}
-        return bool(known) and stem(match["period"]) not in known
+        said = stem(match["period"] or match["often"])
+        return bool(known) and not any(said == period or said in _PERIODS[period] for period in known)
 
     def _is_in_another_currency(self, fact: Fact, claim: Claim) -> bool:
         """Whether a sum is said in a currency that the results do not know, where they name theirs."""
@@ -207,12 +229,22 @@ class FieldFit:
                 return self._says_flag(value[0], claim, is_set=flag == "True")
             return bool(shared & sentence)
         known = fact.words | self._asked_words
+        if self.is_narrowed(claim):
+            return False
         return (
             not bound.noun
             or bool(bound.noun & known)
             or bool(bound.spoken & fact.own)
             or self._cues.has("generic", claim)
         )
+
+    def is_narrowed(self, claim: Claim) -> bool:
+        """Whether the things counted are those with a flag that only some have: "all four late books"."""
+        behind = _NARROWING.match(self._text, claim.end)
+        if behind is None:
+            return False
+        spoken = self._words.words.in_name(behind[0])
+        return any(own & spoken for own in once(self._facts, mixed_flags))
 
     def _says_flag(self, name: str, claim: Claim, *, is_set: bool) -> bool:
         """Whether rows are counted by a flag as it stands: two are paid, two are unpaid, two are not paid."""

@@ -7,12 +7,15 @@ from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 
 from interlock.answers.grounding.claims import AT_MOST_OFF, Claim
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.time_spans import TIME_UNITS
 from interlock.answers.grounding.vocabulary import Vocabulary
+from interlock.answers.grounding.words import Meanings
 
 _YEARS = (Decimal(1900), Decimal(2100))
 
 
 _IN_HUNDREDTHS = "cent"
+_SMALL = 100
 
 
 class FigureMatcher:
@@ -22,6 +25,8 @@ class FigureMatcher:
         self._measures = vocabulary.measures
         self._magnitudes = vocabulary.field_magnitudes
         self._currencies = vocabulary.units.currencies
+        self._money_and_time = self._currencies | TIME_UNITS
+        self._amounts = vocabulary.words.amounts
         self._in_large = re.compile(rf"_(?P<word>{'|'.join(self._magnitudes)})(?:$|_per_|_usd$|_eur$)")
 
     def how(self, claim: Claim, fact: Fact) -> str | None:
@@ -74,7 +79,18 @@ class FigureMatcher:
             # 57440 cents beside "currency": "EUR" are no euros, and turned into them.
             return bool(claim.units & (fact.money | fact.units)) and _IN_HUNDREDTHS not in fact.units
         # A value without a known unit agrees with any: most fields do not name theirs.
-        return not fact.units or bool(claim.units & fact.units)
+        return bool(claim.units & fact.units) if fact.units else not self._is_plain_count(claim, fact)
+
+    def _is_plain_count(self, claim: Claim, fact: Fact) -> bool:
+        """Whether a number of things is said as money or as time: 2 loans are no $2."""
+        if fact.number is None or not fact.own or fact.prose or fact.asked or not claim.units & self._money_and_time:
+            return False
+        return is_plain_count(fact.number, fact.own | fact.described, self._amounts)
+
+
+def is_plain_count(number: Decimal, names: Meanings, amounts: Meanings) -> bool:
+    """Whether a figure without a unit is small, whole and of a field whose name says nothing of money or time."""
+    return number == number.to_integral_value() and abs(number) < _SMALL and not names & amounts
 
 
 def _is_fraction(value: Decimal) -> bool:

@@ -81,3 +81,12 @@ def replaced_names(facts: Sequence[Fact]) -> dict[int, frozenset[str]]:
         if fact.text:
             found[id(fact.place.row)].add(kind_of_argument(fact.place.name))
     return {row: frozenset(kinds) for row, kinds in found.items()}
+
+
+def mixed_flags(facts: Sequence[Fact]) -> list[Meanings]:
+    """What the flags are called that are set in some rows of a list and not in others."""
+    found: dict[str, tuple[Meanings, set[bool]]] = {}
+    for fact in facts_of(facts, "truth"):
+        if fact.truth is not None and not fact.stale:
+            found.setdefault(fact.place.column, (fact.own, set()))[1].add(fact.truth)
+    return [own for own, truths in found.values() if len(truths) > 1]

@@ -20,6 +20,7 @@ _LIST = re.compile(r"[^.;:(\n]{0,80}(?P<mark>[:(])")
 """What opens a list behind the number of its items: "three people can sign: …", "two by the carrier (…)"."""
 _END_OF_LIST = {":": re.compile(r"\n\s*\n|[.!?]\s+[A-Z]"), "(": re.compile(r"\)")}
 _DENIED = re.compile(r"[^.;:,(\n]{0,60}\b(?:not|never|un[a-z]{3,})\b|[^.;:,(\n]{0,60}n't\b", re.I)
+_OFTEN = re.compile(r"\s?times\b", re.I)
 _MOST_LISTED = 100
 _MOST_FIELDS = 200
 
@@ -61,7 +62,8 @@ class RowCounts:
 
     def find(self, claim: Claim, bound: Bound, groups: Iterable[RowGroup]) -> Iterator[Calculation]:
         """The counts that a sentence may speak of with a figure."""
-        yield from self._count_names(self._mentions, "the {} that are named")
+        if _OFTEN.match(self._text, claim.end) is None:  # how often is no number of names
+            yield from self._count_names(self._mentions, "the {} that are named")
         yield from self._count_names(self._find_listed(claim), "the {} that are listed")
         for group in groups:
             if group.named and _is_of_topic(group, bound) and not self._is_denied(claim, group):

@@ -20,6 +20,8 @@ _MOST_PAIRED = 90
 _MOST_TOTALS = 20
 _MOST_WANTED = 10
 _OF = re.compile(r"\s?(?:of|in)\b", re.I)
+_TWICE = 2
+_MULTIPLE = re.compile(r"doubl|tripl|quadrupl", re.I)
 _OF_SOME = re.compile(r"\s+of\s+(?:them|these|those|all|the|our|your|which)\b", re.I)
 _OF_THAT = re.compile(r"\s+of\s+(?:that|it|them|those|this|these|which)\b", re.I)
 
@@ -46,8 +48,9 @@ class Shares:
             if len(group.terms) > 1 and (group.named or not group.field)
         ]
         sentence, stated = self._around.words(claim), self._around.figures(claim, earlier=True)
-        compared = cues.has("compared", claim)
-        whole = cues.has("sum", claim) or _OF.match(self._around.text, claim.end) is not None
+        of_it = _OF.match(self._around.text, claim.end) is not None
+        compared = cues.has("compared", claim) and not of_it  # "nine tenths of the bill" is no growth
+        whole = cues.has("sum", claim) or of_it
         for one, other in combinations([*terms, *totals[:_MOST_TOTALS], *self._wanted[:_MOST_WANTED]], 2):
             spoken = one.own & sentence or other.own & sentence or one.number in stated or other.number in stated
             if _are_parts(one, other) and spoken:
@@ -59,6 +62,8 @@ class Shares:
         if _OF_THAT.match(self._around.text, claim.end) is not None:
             yield from self._of_that(claim, bound, hundred)
         for term in terms if claim.kind == "ratio" else ():
+            if claim.number is not None and claim.number >= _TWICE and _MULTIPLE.match(claim.text):
+                continue  # that there are three of something does not triple anything
             yield Calculation(term.number / (100 if "percent" in term.units else 1), frozenset(), term.path, (term,))
 
     def _of_counts(self, sentence: Meanings, hundred: Decimal) -> Iterator[Calculation]:

@@ -26,6 +26,11 @@ class Surroundings:
         """Which sentence a claim stands in."""
         return self._sentences.at(claim.start)
 
+    def sentence(self, claim: Claim) -> str:
+        """The sentence that a claim stands in."""
+        one = self._sentences.all[self.number(claim)]
+        return self.text[one.start : one.end]
+
     def beside(self, claim: Claim) -> list[Claim]:
         """The claims of the same sentence."""
         return self._claims[self.number(claim)]

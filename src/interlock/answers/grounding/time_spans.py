@@ -30,6 +30,13 @@ _LASTS = re.compile(
     re.I,
 )
 _HOURS_A_DAY = 24
+_NEAR = 40
+_APART = re.compile(
+    r"\b(?:between|apart|after|afterwards|later|earlier|sooner|from|until|till|to|since|before|gap|within|long|then|more|less|"
+    r"another|over|longer|of|ahead|next|following|rest|remaining|left|span|stay|range|wait|notice|period|by|away|behind)\b",
+    re.I,
+)
+""" What says beside a length of time that it lies between two things."""
 
 
 class Figures(Protocol):
@@ -61,7 +68,13 @@ class TimeSpans:
         self._known, self._terms, self._around = known, terms, around
 
     def between(self, claim: Claim) -> Iterator[Calculation]:
-        """What lies between two days or two times."""
+        """What lies between two days or two times; those of two things only where the words beside it say so."""
+        text = self._around.text
+        near = text[max(0, claim.start - _NEAR) : claim.start] + " " + text[claim.end : claim.end + _NEAR]
+        apart = _APART.search(near) is not None
+        yield from (one for one in self._between(claim) if apart or not _are_of_two_rows(one))
+
+    def _between(self, claim: Claim) -> Iterator[Calculation]:
         unit = next(iter(claim.units & TIME_UNITS))
         if unit in ("minute", "hour"):
             for one, other in combinations(self._known.times, 2):
@@ -129,7 +142,14 @@ def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> Calculation:
     what = f"from {one.place.path} to {other.place.path}"
     terms = tuple(Term.from_others(number, frozenset({unit}), fact.source, what) for fact in (one, other))
     terms[0].row, terms[1].row = one.place.row, other.place.row
+    terms[0].column, terms[1].column = one.place.column, other.place.column
     return Calculation(number, frozenset({unit}), what, terms)
+
+
+def _are_of_two_rows(made: Calculation) -> bool:
+    """Whether both ends are the same field of two things of a list."""
+    one, other = made.terms
+    return one.row is not other.row and one.column == other.column
 
 
 def _day(fact: Fact) -> date | None:

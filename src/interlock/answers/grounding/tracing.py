@@ -286,7 +286,8 @@ class Tracer:
         """The other two, the first three, all four: no more than there are."""
         if claim.kind != "number" or claim.units or claim.number is None or not 2 <= claim.number <= self._most:
             return False
-        return _SOME_OF.search(self._text[max(0, claim.start - 20) : claim.start]) is not None
+        some = _SOME_OF.search(self._text[max(0, claim.start - 20) : claim.start]) is not None
+        return some and not self._fields.is_narrowed(claim)
 
     def _candidates(self, claim: Claim, bound: Bound) -> list[tuple[Fact, str]]:
         day = self._day_times.as_day(claim)

@@ -42,6 +42,8 @@ class WordTable:
             for word in words:
                 kept = self._groups.get(stem(word), frozenset())
                 self._groups[stem(word)] = kept | {f"={name}"}
+        self.amounts: Meanings = frozenset(f"={name}" for name in table["amounts"])
+        """What fields are called that hold money or a length of time, whether or not they name its unit."""
         self._known: dict[str, Meanings] = {}
         self._in_name = lru_cache(maxsize=4096)(self._find_in_name)
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from interlock.answers.statements.deeds import Deed, Doer, Form
 from interlock.answers.statements.effect_calls import EffectCall, Things, ToolWords
 from interlock.answers.statements.effects import EffectState
+from interlock.answers.statements.explaining import explain
 from interlock.answers.statements.lexicon import Lexicon
 from interlock.answers.statements.matching import Match, Matcher
 from interlock.answers.statements.reports import Reported
@@ -79,6 +80,8 @@ class Judge:
         """Why a deed does not agree; empty if it does, None if it claims nothing."""
         if deed.subject and deed.doer in (Doer.OTHER, Doer.HOUSE) and deed.verb in self._words.approvals:
             return self._by_other(deed) if deed.stance is Stance.DONE else None
+        if deed.doer is Doer.OTHER and deed.verb in self._words.receipts and deed.stance is Stance.DONE:
+            return self._judge_receipt(deed)
         if deed.doer in (Doer.USER, Doer.OTHER):
             return None
         if deed.verb and kind_of(deed, self._words) is Kind.NO_DEED:
@@ -119,11 +122,12 @@ class Judge:
             return _OTHERWISE
         if deed.doer is not Doer.SPEAKER and self._is_reported(deed, surely=match.surely):
             return None
-        if not match.tools and deed.verb in self._words.generic and self._has(EffectState.DONE):
+        generic = deed.verb in self._words.generic and not _is_taken_away(deed)
+        if not match.tools and generic and self._has(EffectState.DONE):
             return self._judge_anything(deed)
         if not match.surely and not self._is_claim(deed):
             return None
-        return _explain(match.calls, match.fitting) or _NEVER
+        return explain(match.calls, match.fitting) or _NEVER
 
     def _judge_state(self, deed: Deed) -> str | None:
         """That a thing is now as a call would have made it."""
@@ -131,7 +135,7 @@ class Judge:
         if any(call.is_done for call in mine) or self._has(EffectState.DONE):
             return None
         if mine:
-            return _explain(mine, mine)
+            return explain(mine, mine)
         said = {word for word in deed.clause[len(deed.subject) :] if word not in self._words.auxiliaries}
         told = self._records.reported.names(map(self._words.verbs.stem, said - self._words.plain))
         known = (
@@ -150,7 +154,7 @@ class Judge:
                 other = rows.other_in(deed.clause, deed.sentence.text)
                 if other is None and rows.is_ordinal(deed.clause) is not False:
                     return ""
-                why = f"{_explain([call], [call])}, and not to {other or 'that one'}"
+                why = f"{explain([call], [call])}, and not to {other or 'that one'}"
         return why
 
     def _rows_of(self, call: EffectCall) -> TouchedRows:
@@ -164,8 +168,11 @@ class Judge:
     def _too_many(self, deed: Deed, match: Match) -> str:
         """ "Both were refunded" of one refund; a call with several arguments may have changed several things."""
         made = [call for call in match.fitting if call.is_done]
+        failed = [call for call in match.calls if call.effect.state in _NOT_MADE]
+        if "both" in deed.clause and failed:
+            return explain(failed, failed)
         if "both" in deed.clause and len(made) == 1 and len(made[0].arguments) < _SEVERAL:
-            return f"{_explain(made, made)}, and once only"
+            return f"{explain(made, made)}, and once only"
         return ""
 
     def _judge_anything(self, deed: Deed) -> str | None:
@@ -175,9 +182,9 @@ class Judge:
         if any(call.is_done for call in mine):
             failed = [call for call in mine if call.effect.state in _NOT_MADE]
             partly = bool({*deed.clause} & _PARTLY)
-            return _explain(failed, failed) if failed and not match.tools and not partly else ""
+            return explain(failed, failed) if failed and not match.tools and not partly else ""
         if mine:
-            return None if self._tells_any(deed, match) else _explain(mine, mine)
+            return None if self._tells_any(deed, match) else explain(mine, mine)
         if not match.tools and not self._is_about_us(deed):
             return None
         return None if self._tells_any(deed, match) or not self._records.tools else _NEVER
@@ -202,7 +209,7 @@ class Judge:
     def _is_claim(self, deed: Deed) -> bool:
         """Whether a deed that is no tool's own is said to be one of ours, and not of the world."""
         words = self._words
-        if deed.doer in (Doer.SPEAKER, Doer.HOUSE):
+        if deed.doer in (Doer.SPEAKER, Doer.HOUSE) or _is_taken_away(deed):
             return True
         if deed.word in words.statives or deed.form is Form.LABEL:
             return False
@@ -231,11 +238,20 @@ class Judge:
         if self._records.reported.tells(deed.verb, strictly=bool(waiting)):
             return None
         if waiting:
-            return _explain(waiting, waiting)
+            return explain(waiting, waiting)
         told = self._records.quoted.tells(deed.verb, strictly=False) or self._has(EffectState.DONE)
         deeds = {*self._matcher.stems(deed)} - {deed.verb} & self._words.verbs.deed_stems
         ours = bool({*deed.clause} & {"you", "your"}) or bool(deeds)
         return _NEVER if ours and not told and not {*deed.sentence.words} & self._words.reporting else None
+
+    def _judge_receipt(self, deed: Deed) -> str | None:
+        """ "Ana has received the reminder": what a tool of the turn sends, and nobody else."""
+        words, match = self._words, self._matcher.find(deed, by_noun=True)
+        senders = {tool.tool for tool in self._records.tools if (tool.verbs | tool.nouns) & words.sending}
+        mine = [call for call in match.fitting or self._matcher.naming(deed) if call.effect.tool in senders]
+        if any(call.is_done for call in mine) or (not {*match.tools} & senders and not mine):
+            return None
+        return None if self._records.reported.tells(deed.verb, strictly=False) else explain(mine, mine) or _NEVER
 
     # What was not.
 
@@ -248,11 +264,11 @@ class Judge:
         made = [call for call in mine if call.is_done]
         unknown = [call for call in mine if call.effect.state is EffectState.UNKNOWN]
         if made and len(made) == len(mine):
-            return None if self._is_other_thing(deed, made) else _explain(made, mine)
+            return None if self._is_other_thing(deed, made) else explain(made, mine)
         if "neither" in deed.clause and made:
-            return _explain(made, mine)
+            return explain(made, mine)
         if unknown and len(unknown) == len(mine):
-            return _explain(unknown, mine)
+            return explain(unknown, mine)
         if not match.calls and deed.doer is Doer.NOBODY and self._records.rows.tell(deed.verb, deed.sentence.words):
             return _OTHERWISE
         return "" if mine else None
@@ -279,9 +295,12 @@ class Judge:
         mine = match.fitting if match.tools else self._records.calls if not deed.verb else ()
         if not mine:
             return None
+        made = [call for call in mine if call.is_done]
+        if made and {*deed.clause, *deed.subject} & {"neither", "none", "no"}:
+            return explain(made, mine)
         if any(call.effect.state in _NOT_MADE for call in mine):
             return ""
-        return _explain(mine, mine)
+        return explain(mine, mine)
 
     def _judge_unsure(self, deed: Deed) -> str | None:
         match = self._matcher.find(deed, by_noun=True)
@@ -289,7 +308,7 @@ class Judge:
         if any(call.effect.state is EffectState.UNKNOWN for call in mine):
             return ""
         made = [call for call in mine if call.is_done]
-        return _explain(made, mine) if made and len(made) == len(mine) and match.surely else None
+        return explain(made, mine) if made and len(made) == len(mine) and match.surely else None
 
     # What is to come.
 
@@ -302,8 +321,8 @@ class Judge:
         if any(call.effect.state in _TO_COME for call in match.fitting):
             return ""
         if deed.doer in (Doer.SPEAKER, Doer.HOUSE):
-            return (_explain(match.calls, match.fitting) or _NEVER) if self._is_known(deed, match) else None
-        return _explain(match.fitting, match.fitting) if match.fitting and match.surely else None
+            return (explain(match.calls, match.fitting) or _NEVER) if self._is_known(deed, match) else None
+        return explain(match.fitting, match.fitting) if match.fitting and match.surely else None
 
     def _judge_promise(self, deed: Deed) -> str | None:
         if any(call.effect.state in _TO_COME for call in self._records.calls):
@@ -325,7 +344,7 @@ class Judge:
             return ""
         if deed.doer is not Doer.SPEAKER and self._is_reported(deed, surely=False):
             return None
-        return _explain(mine, mine) or _NEVER
+        return explain(mine, mine) or _NEVER
 
     def _is_known(self, deed: Deed, match: Match) -> bool:
         return bool(match.tools) or deed.verb in self._words.verbs.deed_stems - self._words.soft
@@ -347,12 +366,12 @@ class Judge:
         if not mine:
             waits = state is EffectState.WAITING or match.surely
             return _NEVER if waits and deed.doer is Doer.NOBODY else None
-        return _explain(mine, mine)
+        return explain(mine, mine)
 
     def _judge_planned(self, deed: Deed) -> str | None:
         calls = self._records.calls
         made = [call for call in calls if call.is_done]
-        return _explain(made, calls) if made and len(made) == len(calls) and "would" not in deed.clause else None
+        return explain(made, calls) if made and len(made) == len(calls) and "would" not in deed.clause else None
 
     def _mine(self, match: Match) -> Sequence[EffectCall]:
         """The calls that a clause is about; any, where it names none that was made."""
@@ -360,6 +379,11 @@ class Judge:
 
     def _has(self, state: EffectState) -> bool:
         return any(call.effect.state is state for call in self._records.calls)
+
+
+def _is_taken_away(deed: Deed) -> bool:
+    """ "£32 has been taken from the account": more than that something was done."""
+    return deed.word == "taken" and "been" in deed.clause and bool({*deed.after} & {"from", "off"})
 
 
 _NOT_MADE = frozenset(
@@ -373,23 +397,3 @@ _PARTLY = frozenset({"one", "only", "partly", "part", "first", "second", "half"}
 _SWEEPING = frozenset({"all", "both", "every", "they", "everything", "each"})
 _WAITING_WORDS = ("wait", "await", "pend", "pending", "queu", "hold", "approv", "review")
 _REFUSED_WORDS = ("refus", "deny", "declin", "reject", "block", "allow", "permit")
-
-
-def _explain(calls: Sequence[EffectCall], fitting: Sequence[EffectCall]) -> str:
-    """What the records say, in a sentence."""
-    if not calls:
-        return ""
-    said = [f"{call.effect.tool} {_SAID[call.effect.state]} (record {call.effect.record})" for call in calls[:4]]
-    tail = "" if fitting or not any(call.is_done for call in calls) else ", for something else"
-    return " and ".join(said) + tail
-
-
-_SAID = {
-    EffectState.DONE: "was done",
-    EffectState.WAITING: "waits for a person's approval",
-    EffectState.REFUSED: "was refused",
-    EffectState.FAILED: "failed",
-    EffectState.UNKNOWN: "may or may not have happened",
-    EffectState.PLANNED: "was only previewed",
-    EffectState.UNDONE: "was done and taken back since",
-}

@@ -10,8 +10,10 @@ from interlock.answers.statements.agreement import EffectStatement, Judge, Recor
 from interlock.answers.statements.directions import Directions, may_turn
 from interlock.answers.statements.effect_calls import Things, call_of, words_of
 from interlock.answers.statements.effects import EffectState, TurnEffect
+from interlock.answers.statements.explaining import explain
 from interlock.answers.statements.languages import foreign_deed
 from interlock.answers.statements.lexicon import Lexicon, lexicon
+from interlock.answers.statements.linked import Links
 from interlock.answers.statements.nothing_found import find_unfounded, found_nothing
 from interlock.answers.statements.reading import find_deeds
 from interlock.answers.statements.reports import Reported
@@ -39,6 +41,7 @@ def check_statements(draft: str, turn: TurnRecords) -> tuple[EffectStatement, ..
     words = lexicon()
     judge: Judge | None = None
     directions: Directions | None = None
+    links: Links | None = None
     found: list[EffectStatement] = []
     read = list(sentences(clean(draft), words))
     if found_nothing(turn.calls) and not turn.given:
@@ -63,6 +66,13 @@ def check_statements(draft: str, turn: TurnRecords) -> tuple[EffectStatement, ..
             statement = judge.judge(deed)
             if statement is not None:
                 found.append(statement)
+        if links is None and turn.effects:
+            records = _read_records(turn, words)
+            links = Links(records.calls, records.objects, words)
+        linked = links.find(sentence) if links is not None else None
+        if linked is not None:
+            why = explain([linked], [linked])
+            found.append(EffectStatement(shorten(sentence.text, 300), Stance.DONE, agrees=False, why=why))
     return tuple(found)
 
 

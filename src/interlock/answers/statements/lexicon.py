@@ -21,7 +21,8 @@ class Lexicon:
         self.others, self.changing, self.plain = lists["others"], lists["changing"], lists["plain"]
         self.abbreviations, self.contracting = lists["abbreviations"], lists["contracting"]
         self.saying, self.unsaying, self.to_come = lists["saying"], lists["unsaying"], lists["to_come"]
-        self.naming = lists["naming"]
+        self.naming, self.untold = lists["naming"], lists["untold"]
+        self.receipts, self.sending = self._stems(table["lists"]["receipts"]), self._stems(table["lists"]["sending"])
         self._no_adverbs = lists["no_adverbs"]
         self.auxiliaries: dict[str, str] = table["auxiliaries"]
         self.contractions: dict[str, tuple[str, ...]] = {k: tuple(v.split()) for k, v in table["contractions"].items()}

@@ -249,7 +249,11 @@ class _ClauseReader:
         if words.verbs.stem(verb) in words.gerunds and stance is Stance.DONE:
             at = next((n for n in range(at, min(at + 6, len(tokens))) if tokens[n].endswith("ing")), at)
             doer = carry.doer if at != group.at else doer  # "I am done refunding it"
-        yield self._make_deed(at, doer, stance, subject, Form(voice.value))
+        deed = self._make_deed(at, doer, stance, subject, Form(voice.value))
+        if verb == "let" and "know" in tokens[at + 2 : at + 7]:  # "I let Ana know": she was told
+            stance = stance_of(group, "informed", words)
+            deed = deed._replace(verb=words.verbs.stem("inform"), word="informed", stance=stance)
+        yield deed
         yield from self._causative(doer, group, subject)
 
     def _causative(self, doer: Doer, group: VerbGroup, subject: tuple[str, ...]) -> Iterator[Deed]:

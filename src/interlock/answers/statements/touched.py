@@ -20,8 +20,8 @@ from interlock.values import Json
 
 _MOST_ROWS, _MOST_NAMES, _MOST_TOUCHED = 2_000, 400, 50
 _LONGEST, _MOST_WORDS, _SHORTEST = 60, 6, 3
-_DATE = re.compile(r"^\d{4}-(\d\d)-(\d\d)")
-_MONTHS = [
+DATE = re.compile(r"^\d{4}-(\d\d)-(\d\d)")
+MONTHS = [
     "january",
     "february",
     "march",
@@ -171,7 +171,7 @@ class TouchedRows:
             written, words = str(thing.values[key]), tuple(name.split())
             if key not in mine or key in _STATES or key in _NO_NAME or name in mine[key]:
                 continue
-            if not words or len(words) > _MOST_WORDS or _DATE.match(written) or name.isdigit():
+            if not words or len(words) > _MOST_WORDS or DATE.match(written) or name.isdigit():
                 continue
             if not self._known.issuperset(words):
                 self._keep(words, name, capital=False)
@@ -193,7 +193,7 @@ class TouchedRows:
                 if said and not _APART & {*tokens[max(0, at - 3) : at]}:
                     return name
         day = next((day for day in days_in(tokens) if day in self._days), None)
-        return None if day is None else f"{day[1]} {_MONTHS[day[0] - 1].capitalize()}"
+        return None if day is None else f"{day[1]} {MONTHS[day[0] - 1].capitalize()}"
 
     def names_own(self, clause: Sequence[str]) -> bool:
         """Whether a clause names something that only rows have to which the call was made."""
@@ -235,12 +235,12 @@ def _meant(rows: Sequence[Thing], clause: Sequence[str]) -> list[Thing]:
 
 
 def _stamps(values: Mapping[str, Json]) -> Iterator[str]:
-    return (value for value in values.values() if isinstance(value, str) and _DATE.match(value))
+    return (value for value in values.values() if isinstance(value, str) and DATE.match(value))
 
 
 def _days(values: Mapping[str, Json]) -> Iterator[tuple[int, int]]:
     for value in _stamps(values):
-        match = _DATE.match(value)
+        match = DATE.match(value)
         if match is not None:
             yield int(match[1]), int(match[2])
 
@@ -248,7 +248,7 @@ def _days(values: Mapping[str, Json]) -> Iterator[tuple[int, int]]:
 def days_in(tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
     """The days that words name, as month and day: "4 april", "april 4th", "the 4th of april"."""
     for at, word in enumerate(tokens):
-        month = next((n for n, name in enumerate(_MONTHS, 1) if word in (name, name[:3]) or word == f"{name[:4]}"), 0)
+        month = next((n for n, name in enumerate(MONTHS, 1) if word in (name, name[:3]) or word == f"{name[:4]}"), 0)
         if not month:
             continue
         before = tokens[at - 2] if at > 1 and tokens[at - 1] == "of" else tokens[at - 1] if at else ""

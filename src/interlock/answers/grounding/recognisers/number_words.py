@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlock.answers.grounding.claims import Claim
-from interlock.answers.grounding.patterns import Hints, begins_with, one_of
+from interlock.answers.grounding.patterns import Hints, begins_with, compile_table, one_of
 from interlock.answers.grounding.recognisers.markers import blank
 from interlock.answers.grounding.recognisers.numbers import Numbers, spoken_units
 from interlock.answers.grounding.recognisers.unread import UNREAD
@@ -21,6 +21,7 @@ _SPLIT = re.compile(r"[\s-]+")
 _NAME_SPLIT = re.compile(r"[_\W]+")
 _ARTICLE = re.compile(r"an?\s(?P<next>[a-z]+)", re.I)
 _AND = re.compile(r"\s+and\s+", re.I)
+_PLUS = re.compile(r"\splus\s", re.I)
 _HUNDRED, _TEN = 100, 10
 _CENTURIES = (18, 19, 20)
 _FINE_HALF = Decimal("0.1")
@@ -34,6 +35,23 @@ _SINGLE = (
 )
 
 
+_PARTED = {"hour": (60, "minutes"), "year": (12, "months")}
+_ODD = ("few ", "several ", "some ", "many ", "score", "every ", "grand", "tenner", "fiver")
+_SHORT_LEAD = 40
+_ONE_OF_A_UNIT = re.compile(
+    r"(?:\b(?P<near>nearly|almost|about|over|around|roughly|under|within|than|another)\s"
+    r"|\b(?P<lead>for|in|after|takes?|took|lasts?|lasted|needs?|is|was|be|runs?)\s)?"
+    rf"\b(?P<said>(?:an?|one)\s(?:(?:full|whole|entire|good|further|single)\s)?(?P<unit>{_SINGLE}))\b"
+    r"(?:(?P<off>\s(?:late|later|earlier|early|ahead|behind|ago|overdue|longer|shorter|more|less|old|away|after|before|"
+    r"from now|in advance|apart|too)\b)|(?P<end>\s?(?:[.,;:!?)]|$)|\s(?:and|but|or|from|to|on|at|until)\b))?",
+    re.I,
+)
+_A_RATE = re.compile(
+    r"(?:\x00|\d|\b(?:times|once|twice|euros|dollars|pounds))\W?\s?(?:(?!is|was|are|runs|will)[a-z]+\s)?$", re.I
+)
+"""What stands before "a month" where it says how often or how much: 39 euros a month, twice in a week."""
+
+
 class NumberWords:
     """Numbers in words; parts and multiples of something else are a `ratio`, and places in an order an `ordinal`."""
 
@@ -42,12 +60,17 @@ class NumberWords:
         self._large: dict[str, int] = table["large"]
         self._parts: dict[str, int] = table["parts"]
         self._multiples: dict[str, int] = table["multiples"]
+        self._groups: dict[str, int] = table["groups"]
         self._ordinals = ordinal_words(table)
         self._units, self._numbers = units, numbers
         word = one_of([*self._words, *self._large])
-        several = {*self._words, *self._large, *self._parts, *self._multiples, *self._ordinals, "couple", "half"}
-        self._any = Hints([*several, "third", "quarter", *_SINGLE.split("|")])
-        self._hints = Hints([*self._words, *self._large, "couple"])
+        several = {*self._words, *self._large, *self._parts, *self._multiples, *self._ordinals, *self._groups, "half"}
+        self._any = Hints([*several, "third", "quarter", "single", *_ODD, *_SINGLE.split("|")])
+        self._hints = Hints([*self._words, *self._large])
+        self._grouped = Hints(self._groups)
+        for pattern in table["unclear"]["patterns"]:
+            compile_table(pattern, "numbers.unclear")
+        self._unclear = re.compile(rf"\b(?:{'|'.join(table['unclear']['patterns'])})(?!\w)", re.I)
         self._shared = Hints([*self._parts, *self._multiples])
         self._ordered = Hints({name.rpartition("-")[2] for name in self._ordinals})
         unit = spoken_units(units)
@@ -57,22 +80,24 @@ class NumberWords:
             re.I,
         )
         self._pattern = re.compile(
-            rf"{begins_with(['minus', 'negative', 'a', 'couple', *self._words, *self._large])}"
-            rf"\b(?P<sign>minus\s|negative\s)?(?P<word>(?:an?\s)?(?:couple\sof|{word})(?:(?:[\s-]{{1,4}}(?:and\s{{1,4}})?)(?:{word}))*)"
+            rf"{begins_with(['minus', 'negative', 'a', *self._words, *self._large])}"
+            rf"\b(?P<sign>minus\s|negative\s)?(?P<word>(?:an?\s)?(?:{word})(?:(?:[\s-]{{1,4}}(?:and\s{{1,4}}|plus\s{{1,4}})?)(?:{word}))*)"
             rf"(?:\spoint(?P<places>(?:\s(?:{'|'.join(self._words)})){{1,8}}))?\b(?:[\s-](?P<unit>{unit})\b)?",
             re.I,
         )
         parts = "|".join(self._parts)
         self._large_parts = re.compile(
-            r"\b(?:(?P<n>a|one|three)\s)?(?P<part>quarters?|thirds?) of an? (?P<whole>thousand|million|billion)\b", re.I
+            r"\b(?:(?P<n>a|one|two|three)\s)?(?P<part>quarters?|thirds?) of an? "
+            r"(?P<whole>thousand|million|billion|hour|year)\b",
+            re.I,
         )
         self._shares = re.compile(
             rf"\b(?:(?P<n>an?|{'|'.join(self._words)})[\s-])(?P<part>{parts})\b(?!-)(?!\s(?:of\s(?:19|20)\d\d|year))"
             rf"|\b(?P<multiple>{'|'.join(self._multiples)})\b",
             re.I,
         )
-        self._single = re.compile(
-            rf"\b(?:nearly|almost|about|over|around|roughly|under|within|than)\s+(?P<said>an?\s(?P<unit>{_SINGLE}))\b",
+        self._group = re.compile(
+            rf"\ban?\s(?P<group>{'|'.join(self._groups)})(?!\s(?:is|who|with|has)\b)(?:\sof)?\b(?:\s(?P<unit>{unit})\b)?",
             re.I,
         )
         self._order = re.compile(
@@ -85,6 +110,8 @@ class NumberWords:
             return
         written, all_found = text, list[Claim]()
         for find in (
+            self._find_unclear,
+            self._find_groups,
             self._find_halves,
             self._find_large_parts,
             self._find_shares,
@@ -122,12 +149,13 @@ class NumberWords:
             yield Claim(kind, match[0], start, match.end(), number=half, step=step / 5, units=units)
 
     def _find_large_parts(self, text: str) -> Iterator[Claim]:
-        """Three quarters of a million."""
+        """Three quarters of a million, a quarter of an hour."""
         lower = text.lower()
         for match in self._large_parts.finditer(text) if "quarter" in lower or "third" in lower else ():
-            count = 3 if (match["n"] or "").lower() == "three" else 1
-            number = Decimal(count) / self._parts[match["part"].lower()] * self._large[match["whole"].lower()]
-            yield Claim("number", match[0], match.start(), match.end(), number=number)
+            count, whole = self._words.get((match["n"] or "").lower(), 1), match["whole"].lower()
+            size, unit = _PARTED.get(whole) or (self._large[whole], "")
+            number = Decimal(count * size) / self._parts[match["part"].lower()]
+            yield Claim("number", match[0], match.start(), match.end(), number=number, units=self._units.of(unit))
 
     def _find_shares(self, text: str) -> Iterator[Claim]:
         for match in self._shares.finditer(text) if self._shared.are_in(text.lower()) else ():
@@ -141,11 +169,26 @@ class NumberWords:
                 number = Decimal(count) / part
             yield Claim("ratio", match[0], match.start(), match.end(), number=number, step=Decimal("0.01"))
 
+    def _find_unclear(self, text: str) -> Iterator[Claim]:
+        """A few dozen, every other week: like a number, and none that could be held against a result."""
+        for match in self._unclear.finditer(text):
+            yield Claim(UNREAD, match[0], match.start(), match.end())
+
+    def _find_groups(self, text: str) -> Iterator[Claim]:
+        """A pair of shoes, a couple of hours."""
+        for match in self._group.finditer(text) if self._grouped.are_in(text.lower()) else ():
+            number, units = Decimal(self._groups[match["group"].lower()]), self._units.of(match["unit"] or "")
+            yield Claim("number", match[0], match.start(), match.end(), number=number, units=units)
+
     def _find_single(self, text: str) -> Iterator[Claim]:
-        """Nearly a month: one of a unit, where it is said how nearly."""
-        for match in self._single.finditer(text):
-            units = self._units.of(match["unit"])
-            yield Claim("number", match["said"], match.start("said"), match.end("said"), number=Decimal(1), units=units)
+        """Nearly a month, an hour late, for a year: one of a unit, where it is no rate (39 euros a month)."""
+        for match in _ONE_OF_A_UNIT.finditer(text):
+            said = match["near"] or match["off"] or (match["lead"] and match["end"])
+            before = text[max(0, match.start() - _SHORT_LEAD) : match.start()]
+            counts = match["lead"] not in (None, "in", "for") or _A_RATE.search(before) is None
+            if said and counts:
+                units, place = self._units.of(match["unit"]), match.span("said")
+                yield Claim("number", match["said"], *place, number=Decimal(1), units=units)
 
     def _find_order(self, text: str) -> Iterator[Claim]:
         for match in self._order.finditer(text) if self._ordered.are_in(text.lower()) else ():
@@ -154,7 +197,7 @@ class NumberWords:
 
     def _find_numbers(self, text: str) -> Iterator[Claim]:
         for match in self._pattern.finditer(text) if self._hints.are_in(text.lower()) else ():
-            value = _LEAST if "couple" in match["word"].lower() else self.value(match["word"])
+            value = self._sum_of(match["word"])
             if value is None:
                 yield from self._find_two(text, match)
                 continue
@@ -185,6 +228,11 @@ class NumberWords:
         behind = match.end("word") - len(parts[1])
         for start, end, value in ((match.start(), middle, values[0]), (behind, match.end(), values[1])):
             yield Claim("number", text[start:end], start, end, number=Decimal(value or 0), units=units)
+
+    def _sum_of(self, text: str) -> int | None:
+        """Two dozen plus ten oil filters: one number of them."""
+        values = [self.value(part) for part in _PLUS.split(text)]
+        return None if None in values else sum(one for one in values if one is not None)
 
     def value(self, text: str) -> int | None:
         """The number that words say: one hundred and twenty thousand; None where they say none: four one five."""
