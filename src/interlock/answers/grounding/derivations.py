@@ -13,6 +13,7 @@ from itertools import combinations
 
 from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.contrasts import is_turned
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.groups import Groups
@@ -54,6 +55,7 @@ class Derivations:
         self, facts: Sequence[Fact], words: Vocabulary, cues: Cues, around: Surroundings, mentions: Sequence[Mention]
     ) -> None:
         self._words, self._cues, self._around, self._text = words, cues, around, around.text
+        self._mentions = mentions
         usable = [fact for fact in facts if fact.trusted and not fact.label]
         values = [
             (fact, Term(fact))
@@ -77,8 +79,11 @@ class Derivations:
         """The sources and the calculation behind a figure; None if there is none that the sentence speaks of."""
         if claim.number is None or claim.kind not in ("number", "ratio"):
             return None
+        compared = self._cues.has("against", claim)
         for made in self._ways(claim, bound):
-            if self._agrees(claim, made) and _fits(bound, made):
+            if not self._agrees(claim, made) or is_turned(self._text, claim, made, self._mentions):
+                continue
+            if _fits(bound, made, compared=compared):
                 source = ", ".join(dict.fromkeys(term.source for term in made.terms))
                 self._terms.append(Term.from_others(claim.number, claim.units, source, made.what))
                 exact = Term.from_others(made.number, made.units or claim.units, source, made.what)
@@ -154,21 +159,22 @@ class Derivations:
 
     def _pairs(self, claim: Claim) -> Iterator[tuple[Term, Term]]:
         """Values of one unit, in pairs."""
-        dimensions = self._words.measures.dimensions(claim.units)
-        some = [
-            term
-            for term in [*self._terms, *self._wanted]
-            if not claim.units
-            or (not term.units and bool(claim.units & self._words.units.currencies))
-            or claim.units & term.units
-            or dimensions & self._words.measures.dimensions(term.units)
-        ]
-        some = [term for term in some if term.number][-_MOST_PAIRED:]
+        some = [term for term in [*self._terms, *self._wanted] if term.number and self._is_of_kind(term, claim)]
+        some = some[-_MOST_PAIRED:]
         sentence, stated = self._around.words(claim, earlier=True), self._around.figures(claim, earlier=True)
         spoken = {id(term) for term in some if term.own & sentence or term.number in stated or term.row is NOWHERE}
         for one, other in combinations(some, 2):
             if _comparable(one, other, (id(one) in spoken) + (id(other) in spoken)):
                 yield one, other
+
+    def _is_of_kind(self, term: Term, claim: Claim) -> bool:
+        """Whether a figure may be made from a value by adding or taking away: of its unit, or of one like it."""
+        if not claim.units or claim.units & term.units:
+            return True
+        money = self._words.units.currencies | {"cent"}
+        if claim.units & money and (not term.units or ("cent" in claim.units | term.units and term.units & money)):
+            return True
+        return bool(self._words.measures.dimensions(claim.units) & self._words.measures.dimensions(term.units))
 
     def _differences(self, claim: Claim) -> Iterator[Calculation]:
         if abs(claim.number or Decimal(0)) >= _LARGE:
@@ -240,10 +246,15 @@ def _digits(claim: Claim) -> int:
     return len(str(abs(claim.number or Decimal(0)).normalize()).replace(".", "").strip("0").partition("E")[0])
 
 
-def _fits(bound: Bound, made: Calculation) -> bool:
-    """Whether nothing that it is made from is of something else than what is named; of a total, not all of it."""
+def _fits(bound: Bound, made: Calculation, *, compared: bool) -> bool:
+    """Whether nothing that it is made from is of something else than what is named; of a total, not all of it.
+
+    "Castle Round takes 20 minutes longer": what it is longer than need not be named again.
+    """
     fits = [bound.fit_beside(term.row) for term in made.terms]
-    return not fits or (max(fits) if made.what.startswith("the ") else min(fits)) >= 0
+    if not fits or (max(fits) if made.what.startswith("the ") else min(fits)) >= 0:
+        return True
+    return compared and len(fits) == 2 and max(fits) > 0 and _field(made.terms[0]) == _field(made.terms[1])
 
 
 def _close(value: Decimal, said: Decimal, claim: Claim, *, roughly: bool) -> bool:
