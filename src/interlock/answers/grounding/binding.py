@@ -40,6 +40,11 @@ _PAST_A_BREAK = 0.45
 """A comma, a colon or an "and" between a word and a figure makes it less likely that one is said of the other."""
 
 
+_AGAINST = re.compile(r"\s(?:against|versus|vs\.?|rather than|compared (?:to|with))\s", re.I)
+_JOINED = 12
+"""So near stand two names that are named together: A and B, A rather than B."""
+
+
 Topics = tuple[dict[str, frozenset[str]], ...]
 Order = Literal["nearest", "thing first", "figure first"]
 """Where a sentence names several things: each figure is of the nearest; or all behind their thing, or all before it."""
@@ -283,6 +288,10 @@ class Binder:
         distinct = list({_key(mention): mention for mention in mentions}.values())
         if len(figures) != len(distinct) or claim not in figures:
             return None
+        if len(distinct) == 2 and distinct[1].start - distinct[0].end > _JOINED:
+            gap = self._sentences.text[figures[0].end : figures[1].start]
+            if _AGAINST.search(gap) is not None:
+                return None  # "A is shorter, but B earns more: 12 against 4": both are said of B
         if all(mention.end <= figures[0].start for mention in distinct) or all(
             mention.start >= figures[-1].end for mention in distinct
         ):

@@ -14,6 +14,7 @@ from itertools import combinations
 
 from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim, Units
+from interlock.answers.grounding.contrasts import is_turned
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.figures import is_plain_count
@@ -61,6 +62,7 @@ class Derivations:
         self, facts: Sequence[Fact], words: Vocabulary, cues: Cues, around: Surroundings, mentions: Sequence[Mention]
     ) -> None:
         self._words, self._cues, self._around, self._text = words, cues, around, around.text
+        self._mentions = mentions
         known = once(facts, KnownTerms, words.words)
         self._terms, self._wanted, self._groups = TermList(known), known.wanted, known.groups
         self._spans = TimeSpans(known.spans, self._terms, around)
@@ -75,8 +77,11 @@ class Derivations:
         """The sources and the calculation behind a figure; None if there is none that the sentence speaks of."""
         if claim.number is None or claim.kind not in ("number", "ratio"):
             return None
+        compared = self._cues.has("against", claim)
         for made in self._ways(claim, bound):
-            if self._agrees(claim, made) and _fits(bound, made):
+            if not self._agrees(claim, made) or is_turned(self._text, claim, made, self._mentions):
+                continue
+            if _fits(bound, made, compared=compared):
                 source = ", ".join(dict.fromkeys(term.source for term in made.terms))
                 self._terms.append(Term.from_others(claim.number, claim.units, source, made.what))
                 exact = Term.from_others(made.number, made.units or claim.units, source, made.what)
@@ -165,10 +170,12 @@ class Derivations:
                 yield one, other
 
     def _may_be_paired(self, said: Units, units: Units) -> bool:
-        """Whether a figure that is said may be made from values in a unit."""
-        if not said or said & units or (not units and said & self._words.units.currencies):
+        """Whether a figure may be made from values in a unit by adding or taking away: of its own, or of one like it."""
+        if not said or said & units:
             return True
-        measures = self._words.measures
+        money, measures = self._words.units.currencies | {"cent"}, self._words.measures
+        if said & money and (not units or ("cent" in said | units and units & money)):
+            return True
         return bool(measures.dimensions(said) & measures.dimensions(units))
 
     def _is_count(self, term: Term) -> bool:
@@ -244,10 +251,15 @@ def _digits(claim: Claim) -> int:
     return len(str(abs(claim.number or Decimal(0)).normalize()).replace(".", "").strip("0").partition("E")[0])
 
 
-def _fits(bound: Bound, made: Calculation) -> bool:
-    """Whether nothing that it is made from is of something else than what is named; of a total, not all of it."""
+def _fits(bound: Bound, made: Calculation, *, compared: bool) -> bool:
+    """Whether nothing that it is made from is of something else than what is named; of a total, not all of it.
+
+    "Castle Round takes 20 minutes longer": what it is longer than need not be named again.
+    """
     fits = [bound.fit_beside(term.row) for term in made.terms]
-    return not fits or (max(fits) if made.what.startswith("the ") else min(fits)) >= 0
+    if not fits or (max(fits) if made.what.startswith("the ") else min(fits)) >= 0:
+        return True
+    return compared and len(fits) == 2 and max(fits) > 0 and _field(made.terms[0]) == _field(made.terms[1])
 
 
 def _close(value: Decimal, said: Decimal, claim: Claim, *, roughly: bool) -> bool:

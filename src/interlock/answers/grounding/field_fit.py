@@ -146,7 +146,11 @@ class FieldFit:
             return False  # the head of its column
         apart = _distance(claim, word.place)
         for other in self._figures_near(claim):
-            if other is claim or self._sentences.at(other.start) != here or _distance(other, word.place) >= apart:
+            if other is claim or self._sentences.at(other.start) != here:
+                continue
+            # "80 of 96 sold": the word behind both is said of the part.
+            is_whole = word.place >= claim.end and is_part_of(self._text, other, claim)
+            if _distance(other, word.place) >= apart and not is_whole:
                 continue
             if is_part_of(self._text, claim, other):
                 behind = predicate_behind(self._text, other)
@@ -204,6 +208,8 @@ class FieldFit:
     def _is_in_another_currency(self, fact: Fact, claim: Claim) -> bool:
         """Whether a sum is said in a currency that the results do not know, where they name theirs."""
         said = claim.units & self._words.units.currencies
+        if claim.units - said:
+            return False  # pounds are a weight, too
         return bool(
             said and self._currencies and not fact.echo and not said & (self._currencies | fact.units | fact.money)
         )

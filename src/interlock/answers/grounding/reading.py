@@ -199,7 +199,7 @@ class _Reader:
         self._seen = around
 
     def _count(self, place: ValuePath, count: int, key: str = "", item: Json = None) -> None:
-        what = ("counted", count)
+        what = ("counted", count, key, item) if key else ("counted", count)
         if ("length", *what) not in self._seen:
             there = place.length(f"[{key}={item}]") if item is not None else place.length()
             self._note(there, what, number=Decimal(count), counted=True)

@@ -53,7 +53,8 @@ class Shares:
         whole = cues.has("sum", claim) or of_it
         for one, other in combinations([*terms, *totals[:_MOST_TOTALS], *self._wanted[:_MOST_WANTED]], 2):
             spoken = one.own & sentence or other.own & sentence or one.number in stated or other.number in stated
-            if _are_parts(one, other) and spoken:
+            both = one.number in stated and other.number in stated and one.units == other.units
+            if (_are_parts(one, other) and spoken) or both:
                 for over, under in ((one, other), (other, one)):
                     if whole or not under.path.startswith("the sum"):
                         yield from _quotients(over, under, hundred, compared=compared)

@@ -11,6 +11,8 @@ from interlock.answers.grounding.rows import NOWHERE, Row
 from interlock.answers.grounding.value_path import ValuePath
 from interlock.answers.grounding.words import Meanings
 
+_HUNDREDTHS = frozenset({"cent"})
+
 
 class Term:
     """A figure that others may be made from: a value of a result, or one that was made from such."""
@@ -20,6 +22,8 @@ class Term:
     def __init__(self, fact: Fact) -> None:
         assert fact.number is not None
         self.number, self.units = fact.number, fact.units | fact.money if fact.money else fact.units
+        if fact.money and _HUNDREDTHS & fact.units:  # 57440 cents beside "currency": "EUR" are 574.40 euros
+            self.number, self.units = fact.number / 100, fact.money
         self.source, self.column = fact.source, fact.place.column
         self._made = ""
         self._place: ValuePath | None = fact.place

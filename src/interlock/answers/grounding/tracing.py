@@ -8,10 +8,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from itertools import islice
 
 from interlock.answers.grounding.binding import Binder, Bound, Order
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.comparisons import find_compared
+from interlock.answers.grounding.contrasts import are_contrasted, find_contrasted
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.day_times import DayTimes
 from interlock.answers.grounding.denied_figures import hold_denied
@@ -25,6 +27,7 @@ from interlock.answers.grounding.index import FactIndex
 from interlock.answers.grounding.known_rows import first_dated, largest_count, old_words, replaced_names
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
+from interlock.answers.grounding.past_words import is_past
 from interlock.answers.grounding.quotes import Quotes
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.states import States
@@ -47,24 +50,6 @@ _MOST_DERIVED = 60
 """For so many figures of an answer a calculation is looked for; with more that need one it is held."""
 _OF_A_THING = ("number", "date", "time", "ordinal", "ratio")
 _RANKS = ("exact", "rounded", "counted", "derived", "echo")
-
-
-# What was: "from 800 to", "it was 800", "instead of 800"; "to 1,500", "now 1,500" are what is.
-_PAST_BEFORE = re.compile(
-    r"\b(?:from|was|were|had|previously|before|instead of|rather than|not|originally|earlier|formerly|used to be|old|"
-    r"until now|prior|former|above|below|over|under|than|read|showed)\b"
-    r"(?:\s+(?:the|a|an|at|of|on|been|only|about|still|your|its|being|standing|limit|balance|rate|in|(?:the|an?)\s[a-z]{2,12}ed|"
-    r"\d{1,2}(?:st|nd|rd|th)|(?:mon|tues|wednes|thurs|fri|satur|sun)day)){0,4}[^\w;.!?]{0,3}$",
-    re.I,
-)
-_SINCE = re.compile(r"\bsince\b[^.;:\d]{0,40}$", re.I)
-"""What has been since a day: that day is of what was there before."""
-_PAST_AFTER = re.compile(
-    r"\W{0,3}(?:\w{1,20}\W{1,3}){0,3}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])"
-    r"|\s?(?:→|⇒|[-=]>)",
-    re.I,
-)
-
 
 _MADE = "$.made."
 _ACCORDING_TO = re.compile(r"\W{0,3}according to [^:\n]{1,60}:", re.I)
@@ -93,7 +78,8 @@ class Tracer:
         named = [*names.find(self._sentences, _addresses(said)), *names.find_dates(said)]
         self._mentions = sorted(named, key=lambda mention: mention.start)
         self._starts = [mention.start for mention in self._mentions]
-        spoken = {(kind, name) for mention in self._mentions for kind, same in mention.names.items() for name in same}
+        names_of = (mention.names.items() for mention in self._mentions)
+        self._spoken = spoken = {(kind, name) for names in names_of for kind, same in names for name in same}
         self._index = FactIndex(evidence.facts, words.field_magnitudes.values(), words.measures, spoken)
         self._binder = Binder(self._sentences, said, self._mentions, words.words, once(evidence.facts, replaced_names))
         self._cues = Cues(words.cues, self._sentences, words.words)
@@ -117,6 +103,7 @@ class Tracer:
         """Each claim with what stands behind it."""
         found = [self._trace(number, claim) for number, claim in enumerate(self._said)]
         self._trace_in_order(found)
+        self._trace_contrasts(found)
         for place, path in derive(self._text, self._said, [item.how != "unsupported" for item in found]).items():
             claim = self._said[place]
             found[place] = Support(claim.text, claim.kind, claim.start, claim.end, "answer", path, "derived")
@@ -140,6 +127,26 @@ class Tracer:
                         for number, support in zip(numbers, again, strict=True):
                             found[number] = support
                         break
+
+    def _trace_contrasts(self, found: list[Support]) -> None:
+        """A is heavier: 58 kg against 5. The first is of what stands before it, the second of the other."""
+        odd = (n for n in find_contrasted(self._text, self._said) if OF_ANOTHER in (found[n].why, found[n + 1].why))
+        for place in islice(odd, _MOST_DERIVED):
+            one, other = self._said[place : place + 2]
+            mine, its = self._binder.bind(place, "thing first"), self._binder.bind(place + 1)
+            firsts = [fact for fact in self._usable(one, mine) if mine.fit(fact.place.row) > 0]
+            pairs = ((first, second) for first in firsts for second in self._usable(other, its))
+            for pair in pairs:
+                if are_contrasted(*pair, self._mentions, self._spoken, other.end):
+                    found[place], found[place + 1] = (
+                        Support(claim.text, claim.kind, claim.start, claim.end, fact.source, fact.place.path, "exact")
+                        for claim, fact in zip((one, other), pair, strict=True)
+                    )
+                    break
+
+    def _usable(self, claim: Claim, bound: Bound) -> list[Fact]:
+        known = [fact for fact, _how in self._candidates(claim, bound) if self._may_be_used(fact, claim, bound)]
+        return known[:_MOST_DERIVED]
 
     def _orders(self, claim: Claim) -> tuple[Order, ...]:
         """The orders that a sentence may have: where a name stands first, things stand before their figures."""
@@ -350,7 +357,7 @@ class Tracer:
             return self._users.may_repeat(claim, bound)
         if fact.prose and fact.place.path.startswith(_MADE):
             return False  # the words of a note that a model wrote are no finding of its own
-        if fact.stale != self._is_past(claim) and (fact.stale or fact.own & self._old):
+        if fact.stale != is_past(self._text, claim) and (fact.stale or fact.own & self._old):
             return False
         return fact.trusted or self._cues.has("attribution", claim) or self._is_theirs(claim.start)
 
@@ -358,13 +365,6 @@ class Tracer:
         """Whether the whole line is said to be somebody else's: "According to read_mail: …"."""
         start = self._text.rfind("\n", 0, place) + 1
         return _ACCORDING_TO.match(self._text, start) is not None
-
-    def _is_past(self, claim: Claim) -> bool:
-        """Whether the words beside a claim say that it was so: from $800, was 12, 7 before."""
-        before, after = self._text[max(0, claim.start - 34) : claim.start], self._text[claim.end : claim.end + 26]
-        if _PAST_BEFORE.search(before) is not None or _PAST_AFTER.match(after) is not None:
-            return True
-        return claim.kind == "date" and _SINCE.search(self._text, max(0, claim.start - 50), claim.start) is not None
 
 
 def _fit(bound: Bound, fact: Fact) -> int:

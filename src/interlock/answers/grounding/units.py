@@ -27,6 +27,7 @@ class UnitTable:
     def __init__(self, table: Mapping[str, Any]) -> None:
         words = table["words"]
         self._exact, self._words = _symbols(table), _words(table)
+        self._also = {spelling: frozenset({unit}) for spelling, unit in table["also_spoken"].items()}
         self._folded = _in_names(table, self._exact, self._words)
         self._at_end = {spelling: frozenset({unit}) for spelling, unit in table["at_end"].items()}
         # Short symbols are words too (`in_stock`, `a_count`): they are units only where a name ends.
@@ -46,7 +47,8 @@ class UnitTable:
     def of(self, text: str) -> Units:
         """The units that a word which follows or leads a figure can stand for."""
         spelled = _normalise(text)
-        return self._exact.get(spelled) or self._words.get(spelled.lower(), NO_UNIT)
+        found = self._exact.get(spelled) or self._words.get(spelled.lower(), NO_UNIT)
+        return found | self._also.get(spelled.lower(), NO_UNIT)
 
     def of_field(self, text: str) -> Units:
         """The units that a field's value or name can stand for, whatever its case."""

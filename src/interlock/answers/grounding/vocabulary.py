@@ -21,6 +21,7 @@ from interlock.answers.grounding.recognisers.dates import Dates, DayLists, Month
 from interlock.answers.grounding.recognisers.durations import Durations
 from interlock.answers.grounding.recognisers.identifiers import Identifiers
 from interlock.answers.grounding.recognisers.markers import blank, without_markers
+from interlock.answers.grounding.recognisers.money import Money
 from interlock.answers.grounding.recognisers.number_words import NumberWords, ordinal_words
 from interlock.answers.grounding.recognisers.numbers import Numbers, NumbersOfResults, OddNumbers, OtherDigits
 from interlock.answers.grounding.recognisers.times import Times
@@ -83,6 +84,7 @@ class Vocabulary:
             Weekdays(tables["dates"]),
             MonthNames(tables["dates"]),
             Periods(tables["dates"]),
+            Money(self.units, self.number_words),
             Identifiers(numbers),
             OddNumbers(self.units),
             numbers,

@@ -72,7 +72,7 @@ class Dates:
 
 
 class DayLists:
-    """November 24 and 25, 1978, or 1 to 12 June: two dates."""
+    """November 24 and 25, 1978, 1 to 12 June, or Monday 1 to Friday 12 June: two dates."""
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         self._months: list[str] = table["months"]
@@ -84,7 +84,7 @@ class DayLists:
         )
         self._days_first = re.compile(
             r"(?=\d)(?<![\d.,$€£:/-])(?P<first>[12]?\d|3[01])(?:st|nd|rd|th)?\s*(?:and|&|–|-|to|until|or)\s*"
-            rf"(?P<second>[12]?\d|3[01])(?:st|nd|rd|th)?\.?\s+(?:of\s+)?(?P<month>{_month_pattern(table)})"
+            rf"(?:(?:{'|'.join(table['weekdays'])})\s)?(?P<second>[12]?\d|3[01])(?:st|nd|rd|th)?\.?\s+(?:of\s+)?(?P<month>{_month_pattern(table)})"
             rf"(?:,?\s+(?P<year>{_YEAR}))?\b",
             re.I,
         )

@@ -62,6 +62,8 @@ class NumberWords:
         self._multiples: dict[str, int] = table["multiples"]
         self._groups: dict[str, int] = table["groups"]
         self._ordinals = ordinal_words(table)
+        self.small = (*self._words, "hundred")
+        """The words that a figure below a thousand is made of."""
         self._units, self._numbers = units, numbers
         word = one_of([*self._words, *self._large])
         several = {*self._words, *self._large, *self._parts, *self._multiples, *self._ordinals, *self._groups, "half"}
@@ -75,7 +77,7 @@ class NumberWords:
         self._ordered = Hints({name.rpartition("-")[2] for name in self._ordinals})
         unit = spoken_units(units)
         self._halves = re.compile(
-            rf"\b(?:(?P<count>an?|{'|'.join(self._words)})\s+(?:(?P<first>{unit})\s+)?)?(?P<and>and\s+)?(?:a\s+|an\s+)?half(?:\s+an?\b)?"
+            rf"\b(?:(?P<count>an?(?P<good>\s+good)?|{'|'.join(self._words)})\s+(?:(?P<first>{unit})\s+)?)?(?P<and>and\s+)?(?:a\s+|an\s+)?half(?:\s+an?\b)?"
             rf"(?:[\s-](?P<unit>{unit}|dozen|million|billion|thousand|hundred)\b)?",
             re.I,
         )
@@ -88,7 +90,7 @@ class NumberWords:
         parts = "|".join(self._parts)
         self._large_parts = re.compile(
             r"\b(?:(?P<n>a|one|two|three)\s)?(?P<part>quarters?|thirds?) of an? "
-            r"(?P<whole>thousand|million|billion|hour|year)\b",
+            rf"(?P<whole>thousand|million|billion|{_SINGLE})\b",
             re.I,
         )
         self._shares = re.compile(
@@ -132,30 +134,34 @@ class NumberWords:
         """Two and a half hours, half an hour, half a dozen, half of them."""
         for match in self._halves.finditer(text) if "half" in text.lower() else ():
             said = (match["count"] or "").lower()
-            count = 1 if said in ("a", "an") and match["and"] else self._words.get(said, 0)
+            count = 1 if said not in self._words and said and match["and"] else self._words.get(said, 0)
             if count and not match["and"]:
                 continue  # "one half": a share
             unit = (match["unit"] or match["first"] or "").lower()
             scale = 12 if unit == "dozen" else self._large.get(unit, 1)
             half = Decimal("0.5") * scale if not count else (count + Decimal("0.5")) * scale
             units = self._units.of(unit) if scale == 1 else self._units.of("")
-            start = match.start() + (len(match[0]) - len(match[0].lstrip()))
+            # "A good" before it says that it is more.
+            start = match.end("good") + 1 if match["good"] and count else match.start()
+            said_as = text[start : match.end()]
             if text[match.end() :].lstrip().lower().startswith(("past", "-past")):
-                yield Claim(UNREAD, match[0], start, match.end())
+                yield Claim(UNREAD, said_as, start, match.end())
                 continue
             whole = bool(units) or scale > 1
             step = Decimal("0.5") * scale
             kind = "number" if whole or count else "ratio"
-            yield Claim(kind, match[0], start, match.end(), number=half, step=step / 5, units=units)
+            yield Claim(kind, said_as, start, match.end(), number=half, step=step / 5, units=units)
 
     def _find_large_parts(self, text: str) -> Iterator[Claim]:
         """Three quarters of a million, a quarter of an hour."""
         lower = text.lower()
         for match in self._large_parts.finditer(text) if "quarter" in lower or "third" in lower else ():
             count, whole = self._words.get((match["n"] or "").lower(), 1), match["whole"].lower()
-            size, unit = _PARTED.get(whole) or (self._large[whole], "")
+            size, unit = _PARTED.get(whole) or (self._large.get(whole, 1), whole)
             number = Decimal(count * size) / self._parts[match["part"].lower()]
-            yield Claim("number", match[0], match.start(), match.end(), number=number, units=self._units.of(unit))
+            step = Decimal("0.01") if size == 1 else Decimal(1)
+            units = self._units.of(unit)
+            yield Claim("number", match[0], match.start(), match.end(), number=number, step=step, units=units)
 
     def _find_shares(self, text: str) -> Iterator[Claim]:
         for match in self._shares.finditer(text) if self._shared.are_in(text.lower()) else ():

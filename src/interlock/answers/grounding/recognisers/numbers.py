@@ -136,7 +136,7 @@ def _no_context(_text: str, _start: int) -> NumberContext:
 
 
 class OddNumbers:
-    """Figures as other countries write them (3,7; 1.234,56; 1 000 000), fractions (3/4), and 24/7, which is none."""
+    """Figures as other countries write them (3,7; 1.234,56; 1 000 000), fractions (3/4), 35 and a half, and 24/7."""
 
     # "classes 1,2,9" are three figures: a decimal comma stands alone.
     _COMMA = re.compile(
@@ -145,6 +145,8 @@ class OddNumbers:
     _DOTS = re.compile(r"(?=\d)(?<![\w.,])\d{1,3}(?:\.\d{3}){2,5}(?![\d,]|\.\d)")
     _SPACES = re.compile(r"(?=\d)(?<![\w.,])(?<!\d )\d{1,3}(?: \d{3}){1,5}(?! ?\d|[.,]\d)")
     _FRACTION = re.compile(r"(?=\d)(?<![\w.,/$€£-])(?P<over>\d{1,3})/(?P<under>\d{1,3})(?![\w/]|[.,]\d)")
+
+    _HALF = re.compile(r"(?=\d)(?<![\w.,])(?P<whole>\d{1,4})\s(?:and\s)?a\shalf\b", re.I)
 
     def __init__(self, units: UnitTable) -> None:
         unit = spoken_units(units)
@@ -158,6 +160,8 @@ class OddNumbers:
         for pattern, mark in ((self._DOTS, "."), (self._SPACES, " ")):
             for match in pattern.finditer(text):
                 yield self._claim(text, match, Decimal(match[0].replace(mark, "")), 0)
+        for match in self._HALF.finditer(text):
+            yield self._claim(text, match, Decimal(match["whole"]) + Decimal("0.5"), 1)
         for match in self._FRACTION.finditer(text):
             over, under = int(match["over"]), int(match["under"])
             if match[0] != "24/7" and 0 < over < under:

@@ -1,4 +1,4 @@
-"""Times of the day: 15:41, 3:41 pm, 4 pm."""
+"""Times of the day: 15:41, 3:41 pm, 4 pm, a quarter to midnight, and the first of 8 to 10 am."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.recognisers.markers import blank
 
 # 15:41, 3:41:05 pm, 4 p.m.; not 16:9, which has one digit behind the colon, nor part of a longer run (1:23:45:67). A
 # hyphen may lead from another time (10:30-11:00), and otherwise makes it an offset or part of a name.
@@ -14,11 +15,18 @@ _TIME = re.compile(
     r"|\b(?P<h2>\d{1,2})(?:\.(?P<m2>[0-5]\d))?\s?(?P<half2>[ap])\.?m\b\.?|\b(?P<noon>noon|midday|midnight)\b)",
     re.I,
 )
+_NOON = {"midnight": 0, "noon": 720, "midday": 720}
+# The hour that a span begins with, where only its end says which half of the day it is.
+_UNTIL = re.compile(
+    r"(?=\d)(?<![\w.,:$€£-])(?P<h>1[0-2]|[1-9])(?::(?P<m>[0-5]\d))?(?=(?:\s?[–-]\s?|\s(?:to|until|till)\s)"
+    r"\d{1,2}(?::\d\d)?\s?[ap]\.?m\b)",
+    re.I,
+)
 _HOURS = ("twelve", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
 _PAST = {"half": 30, "quarter": 15, "a quarter": 15, "ten": 10, "twenty": 20, "five": 5, "twenty-five": 25}
 _SPOKEN = re.compile(
     rf"\b(?=[aefhnoqst])(?:(?P<part>{'|'.join(sorted(_PAST, key=len, reverse=True))})[\s-](?P<way>past|to)[\s-]"
-    rf"(?P<hour>{'|'.join(_HOURS)}|\d{{1,2}})\b"
+    rf"(?P<hour>{'|'.join([*_HOURS, *_NOON])}|\d{{1,2}})\b"
     rf"|(?P<sharp>{'|'.join(_HOURS)})\s(?:o'clock|sharp|in the (?:morning|afternoon|evening)))",
     re.I,
 )
@@ -29,17 +37,32 @@ class Times:
     """A time of the day, in minutes since midnight."""
 
     def find(self, text: str) -> Iterator[Claim]:
+        spoken = list(_find_spoken(text))
+        yield from spoken
+        # The midnight of "a quarter to midnight" is no time of its own.
+        text = blank(text, [(claim.start, claim.end) for claim in spoken])
+        starts = set[int]()
         for match in _TIME.finditer(text):
             minutes = _minutes(match)
             if minutes is not None:
+                starts.add(match.start())
                 either = bool(match["h"]) and not match["half"] and int(match["h"]) < 12
                 yield Claim("time", match[0], match.start(), match.end(), minutes=minutes, either=either)
-        for match in _SPOKEN.finditer(text):
-            hour = (match["hour"] or match["sharp"]).lower()
-            at = (int(hour) % 12 if hour.isdigit() else _HOURS.index(hour)) * 60
-            part = _PAST[match["part"].lower()] if match["part"] else 0
-            minutes = at + (part if (match["way"] or "past").lower() == "past" else -part)
-            yield Claim("time", match[0], match.start(), match.end(), minutes=minutes % 720, either=True)
+        for match in _UNTIL.finditer(text):
+            if match.start() not in starts:
+                minutes = (int(match["h"]) % 12) * 60 + int(match["m"] or 0)
+                yield Claim("time", match[0], match.start(), match.end(), minutes=minutes, either=True)
+
+
+def _find_spoken(text: str) -> Iterator[Claim]:
+    for match in _SPOKEN.finditer(text):
+        hour = (match["hour"] or match["sharp"]).lower()
+        at = _NOON[hour] if hour in _NOON else (int(hour) % 12 if hour.isdigit() else _HOURS.index(hour)) * 60
+        part = _PAST[match["part"].lower()] if match["part"] else 0
+        minutes = at + (part if (match["way"] or "past").lower() == "past" else -part)
+        either = hour not in _NOON
+        minutes %= 720 if either else 1440
+        yield Claim("time", match[0], match.start(), match.end(), minutes=minutes, either=either)
 
 
 def times_in(text: str) -> tuple[int, ...]:
