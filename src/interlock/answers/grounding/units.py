@@ -117,9 +117,8 @@ def _labels(table: Mapping[str, Any], symbols: Mapping[str, Units]) -> dict[str,
     }
     currencies = {name: table["spellings"][name][0] for name in table["words"]["currencies"] if name in words}
     plain = {unit: symbol for symbol, units in sorted(symbols.items(), reverse=True) for unit in units}
-    return (
-        words | plain | {name: sign.upper() for name, sign in currencies.items()} | {"percent": "%"} | table["labels"]
-    )
+    signs = {name: sign.upper() for name, sign in currencies.items()} | {"percent": "%"}
+    return words | plain | signs | dict(table["labels"])
 
 
 def _normalise(text: str) -> str:
