@@ -170,7 +170,7 @@ class Derivations:
                 yield one, other
 
     def _may_be_paired(self, said: Units, units: Units) -> bool:
-        """Whether a figure may be made from values in a unit by adding or taking away: of its own, or of one like it."""
+        """Whether a figure may be made from values in a unit by adding or taking away: of its own or a like one."""
         if not said or said & units:
             return True
         money, measures = self._words.units.currencies | {"cent"}, self._words.measures
