@@ -19,6 +19,7 @@ from interlock.answers.grounding.derivations import Derivations
 from interlock.answers.grounding.evidence import Evidence, Fact, once
 from interlock.answers.grounding.expressions import derive
 from interlock.answers.grounding.field_fit import FieldFit
+from interlock.answers.grounding.figure_states import FigureStates
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.hearsay import Hearsay
 from interlock.answers.grounding.index import FactIndex
@@ -182,6 +183,11 @@ class Tracer:
             Support(one.text, "statement", one.start, one.end, why=one.why)
             for one in states.find(self._sentences, self._mentions)
             if (quoted := self._quotes.find(self._sentences.at(one.start))) is None or not quoted.trusted
+        ] + [
+            Support(self._text[start:end].strip()[:80], "statement", start, end, why=why)
+            for start, end, why in FigureStates(self._facts, self._words.states, self._words.words).find(
+                self._sentences, self._mentions
+            )
         ]
 
     def _hearsay(self) -> list[Support]:
