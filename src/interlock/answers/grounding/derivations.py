@@ -34,6 +34,8 @@ _COMPARED = re.compile(
     r"|(?P<below>less than|under|below|at most|fewer than|shorter than|lower than|within))\s+(?:the\s+)?[$€£]?$",
     re.I,
 )
+_PER = re.compile(r"\s?(?:an|per|each|every|/)\s?(?:hour|night|day|week|month|year)\b", re.I)
+_ON_AVERAGE = re.compile(r"\s?(?:on average|in the mean)\b", re.I)
 _MOST_COUNTED = 60
 _MOST_TOTALS = 12
 _MOST_ASKED = 20_000
@@ -61,6 +63,7 @@ class Derivations:
             if fact.number is not None and not fact.counted and not fact.echo and not (fact.prose and fact.asked)
         ]
         self._terms = [term for _fact, term in values]
+        self._fresh = {_field(term) for term in self._terms if not term.stale}
         self._wanted = [Term(fact) for fact in facts if fact.echo and fact.number is not None]
         self._counts = [Term(fact) for fact in usable if fact.counted][:_MOST_COUNTED]
         self._spans = TimeSpans(usable, self._terms, around)
@@ -73,12 +76,15 @@ class Derivations:
         self._summed: dict[int, Sequence[Term]] = {}
         """By sentence: what was added up in it. How many those are may be said beside their sum."""
 
-    def find(self, claim: Claim, bound: Bound) -> tuple[str, str] | None:
-        """The sources and the calculation behind a figure; None if there is none that the sentence speaks of."""
+    def find(self, claim: Claim, bound: Bound, *, past: bool = False) -> tuple[str, str] | None:
+        """The sources and the calculation behind a figure; None if there is none that the sentence speaks of.
+
+        `past`: it is said as what was, and may be made from what a change has replaced since.
+        """
         if claim.number is None or claim.kind not in ("number", "ratio"):
             return None
         for made in self._ways(claim, bound):
-            if self._agrees(claim, made) and _fits(bound, made):
+            if self._agrees(claim, made) and _fits(bound, made) and (past or not self._is_old(made)):
                 source = ", ".join(dict.fromkeys(term.source for term in made.terms))
                 self._terms.append(Term.from_others(claim.number, claim.units, source, made.what))
                 exact = Term.from_others(made.number, made.units or claim.units, source, made.what)
@@ -88,12 +94,23 @@ class Derivations:
                 return source, made.what
         return None
 
+    def _is_old(self, made: Calculation) -> bool:
+        """Whether it is made from what a change has replaced, where the results have what is there since.
+
+        Not where both are compared: how many more it is than before.
+        """
+        old, now = ({_field(one) for one in made.terms if one.stale is stale} for stale in (True, False))
+        return bool((old - now) & self._fresh)
+
     def _ways(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
         times = claim.kind == "number" and _TIMES.match(self._text, claim.end) is not None
         if "percent" in claim.units or claim.kind == "ratio" or times:
             yield from self._shares.find(claim, bound, self._find_groups(claim), self._cues)
             if not times:
                 return
+        if _ON_AVERAGE.match(self._text, claim.end):
+            yield from self._averages(claim)
+            return
         if claim.units & TIME_UNITS:
             yield from self._spans.between(claim)
             yield from self._spans.lasting(claim)
@@ -102,9 +119,9 @@ class Derivations:
             yield from self._averages(claim)
         yield from self._sums(claim, bound)
         if self._cues.has("difference", claim):
-            yield from self._differences(claim)
+            yield from () if _PER.match(self._text, claim.end) else self._differences(claim, bound)
         if self._cues.has("sum", claim):
-            yield from self._pair_sums(claim)
+            yield from self._pair_sums(claim, bound)
         if self._cues.has("product", claim):
             yield from self._products(claim)
         if claim.units:
@@ -152,7 +169,7 @@ class Derivations:
             total = sum((term.number for term in some), Decimal(0))
             yield Calculation(total / len(some), some[0].units, f"the mean of {group.what}", some)
 
-    def _pairs(self, claim: Claim) -> Iterator[tuple[Term, Term]]:
+    def _pairs(self, claim: Claim, bound: Bound) -> Iterator[tuple[Term, Term]]:
         """Values of one unit, in pairs."""
         dimensions = self._words.measures.dimensions(claim.units)
         some = [
@@ -163,6 +180,8 @@ class Derivations:
             or claim.units & term.units
             or dimensions & self._words.measures.dimensions(term.units)
         ]
+        if bound.noun and not claim.units:  # "five visits" are no five minutes
+            some = [term for term in some if not term.units & TIME_UNITS or term.own & bound.noun]
         some = [term for term in some if term.number][-_MOST_PAIRED:]
         sentence, stated = self._around.words(claim, earlier=True), self._around.figures(claim, earlier=True)
         spoken = {id(term) for term in some if term.own & sentence or term.number in stated or term.row is NOWHERE}
@@ -170,7 +189,7 @@ class Derivations:
             if _comparable(one, other, (id(one) in spoken) + (id(other) in spoken)):
                 yield one, other
 
-    def _differences(self, claim: Claim) -> Iterator[Calculation]:
+    def _differences(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
         if abs(claim.number or Decimal(0)) >= _LARGE:
             columns = [terms for terms in self._groups.columns.values() if 2 <= len(terms) <= _MOST_COUNTED]
             totals = [Term.total(terms, terms[0].column) for terms in columns[:_MOST_TOTALS]]
@@ -179,12 +198,14 @@ class Derivations:
                 if one.units == other.units and (one.units or (one.own & sentence and other.own & sentence)):
                     number = one.number - other.number
                     yield Calculation(number, one.units, f"{one.path} - {other.path}", (one, other))
-        for one, other in self._pairs(claim):
+        for one, other in self._pairs(claim, bound):
             number = one.number - other.number
             yield Calculation(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))
 
-    def _pair_sums(self, claim: Claim) -> Iterator[Calculation]:
-        for one, other in self._pairs(claim):
+    def _pair_sums(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
+        for one, other in self._pairs(claim, bound):
+            if _is_part(one, other) or _is_part(other, one):
+                continue
             number = one.number + other.number
             yield Calculation(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
 
@@ -242,6 +263,8 @@ def _digits(claim: Claim) -> int:
 
 def _fits(bound: Bound, made: Calculation) -> bool:
     """Whether nothing that it is made from is of something else than what is named; of a total, not all of it."""
+    if len(made.terms) > 1 and len({id(term.row) for term in made.terms}) == 1 and made.terms[0].row is not NOWHERE:
+        return bound.fit(made.terms[0].row) >= 0  # what is made of one thing alone is of that
     fits = [bound.fit_beside(term.row) for term in made.terms]
     return not fits or (max(fits) if made.what.startswith("the ") else min(fits)) >= 0
 
@@ -268,6 +291,14 @@ def _comparable(one: Term, other: Term, spoken: int) -> bool:
     if one.units and _field(one) == _field(other):
         return True  # a value, and what a call has asked to make of it
     return spoken >= (1 if one.units and other.units else 2)
+
+
+def _is_part(one: Term, other: Term) -> bool:
+    """Whether one is counted in the other already: `sick_days` in the `days` of a row, an item's in those of `totals`."""
+    if one.source != other.source or one.column == other.column or one.units & other.units:
+        return False
+    stems = [{word for word in term.own if not word.startswith("=")} for term in (one, other)]
+    return _field(one) == _field(other) or (one.row is other.row and bool(stems[1]) and stems[1] < stems[0])
 
 
 def _field(term: Term) -> str:

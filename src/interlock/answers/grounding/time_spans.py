@@ -35,11 +35,16 @@ class TimeSpans:
 
     def __init__(self, usable: Sequence[Fact], terms: Sequence[Term], around: Surroundings) -> None:
         self._around = around
-        self._dates = [fact for fact in usable if all(fact.date)][:_MOST_PAIRED]
+        dated = [fact for fact in usable if all(fact.date)]
+        found = {fact.date for fact in dated if not fact.asked}
+        # What a call asked for and its result has, too, is of the result: that may say itself how long it is.
+        self._dates = [fact for fact in dated if not fact.asked or fact.date not in found][:_MOST_PAIRED]
         self._times = [fact for fact in usable if fact.minutes is not None and not fact.echo][:_MOST_PAIRED]
         self._terms = terms
         """Those of the results, and what was made from them: it grows."""
         self._a_day = [term for term in terms if A_DAY.search(_field(term))][:_MOST_RATES]
+        self._told = {(id(term.row), unit) for term in terms for unit in term.units if _field(term).lower() == f"{unit}s"}
+        """Rows that say themselves how long they last: `days`."""
         self._every = [term for term in terms if _EVERY.search(_field(term)) and "hour" in term.units][:_MOST_RATES]
 
     def between(self, claim: Claim) -> Iterator[Calculation]:
@@ -55,6 +60,8 @@ class TimeSpans:
         for one, other in combinations(self._dates, 2):
             first, second = _day(one), _day(other)
             if first is None or second is None:
+                continue
+            if one.place.row is other.place.row and (id(one.place.row), unit) in self._told:
                 continue
             if unit in _DAYS:
                 days = abs((first - second).days)
@@ -115,6 +122,7 @@ def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> Calculation:
     what = f"from {one.place.path} to {other.place.path}"
     terms = tuple(Term.from_others(number, frozenset({unit}), fact.source, what) for fact in (one, other))
     terms[0].row, terms[1].row = one.place.row, other.place.row
+    terms[0].stale, terms[1].stale = one.stale, other.stale
     return Calculation(number, frozenset({unit}), what, terms)
 
 

@@ -210,7 +210,7 @@ class Tracer:
             for place in open_places[:_MOST_DERIVED]:
                 claim = self._said[place]
                 bound = self._binder.bind(place)
-                known = derived.find(claim, bound) or self._day_times.find_end(claim, bound)
+                known = derived.find(claim, bound, past=self._is_past(claim)) or self._day_times.find_end(claim, bound)
                 if known is not None:
                     found[place] = Support(
                         claim.text, claim.kind, claim.start, claim.end, known[0], known[1], "derived"
@@ -285,7 +285,8 @@ class Tracer:
         """Whether a claim is part of a name that the results have: the 3526 of Bobby Lake 3526."""
         at = bisect_right(self._starts, claim.start)
         return any(
-            claim.end <= mention.end and (mention.end - mention.start) > len(claim.text)
+            claim.end <= mention.end
+            and ((mention.end - mention.start) > len(claim.text) or claim.text[-1:] == "s")
             for mention in self._mentions[max(0, at - _OVERLAPPING) : at]
         )
 
