@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
+from msgspec.structs import replace
+
 from interlock.answers.grounding.binding import Binder, Bound, Order
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.comparisons import find_compared
@@ -32,7 +34,9 @@ from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.states import States
 from interlock.answers.grounding.support import Support
 from interlock.answers.grounding.surroundings import Surroundings
+from interlock.answers.grounding.turned_texts import find_turned, find_unplanned
 from interlock.answers.grounding.unknown_names import find_unknown_names, words_of_texts
+from interlock.answers.grounding.unread_things import find_unread, is_said_to_exist
 from interlock.answers.grounding.users_words import UsersWords
 from interlock.answers.grounding.verbatim import Codes, OrdinalPhrases
 from interlock.answers.grounding.vocabulary import Vocabulary
@@ -125,7 +129,10 @@ class Tracer:
         if any(item.how == "unsupported" for item in found):
             self._derive(found)
         more = [*self._mismatches(), *self._hearsay(), *self._foreign(found), *self._unknown()]
+        more += self._turned()
         known = hold_denied(self._text, found, self._words.words)
+        known = [replace(one, how="unsupported", why="it was not found") if is_said_to_exist(self._text, one) else one
+                 for one in known]  # fmt: skip
         return sorted([*known, *more], key=lambda support: support.start)
 
     def _trace_in_order(self, found: list[Support]) -> None:
@@ -189,6 +196,15 @@ class Tracer:
                 self._sentences, self._mentions
             )
         ]
+
+    def _turned(self) -> list[Support]:
+        """What is told the wrong way round, and what is said of things that nothing was read about."""
+        places = [(start, end, "a result says it the other way round") for start, end in find_turned(self._text, self._facts)]
+        unplanned = find_unplanned(self._sentences, self._mentions, self._facts)
+        places += [(one.start, one.end, "the preview does not have it") for one in unplanned]
+        unread = find_unread(self._sentences, self._mentions, self._facts, self._words.states)
+        places += [(start, end, "nothing was read about it") for start, end in unread]
+        return [Support(self._text[start:end], "statement", start, end, why=why) for start, end, why in places]
 
     def _hearsay(self) -> list[Support]:
         """Sentences that say as true what only an untrusted text has."""
