@@ -40,6 +40,9 @@ _PAST_A_BREAK = 0.45
 """A comma, a colon or an "and" between a word and a figure makes it less likely that one is said of the other."""
 
 
+_LEAD = re.compile(r"\W{0,3}(?:(?:the|your|our|this|that|in|for)\s+)?", re.I)
+_IS = re.compile(r"\s+(?:is|are|was|were|has|have|had)\b", re.I)
+
 Topics = tuple[dict[str, frozenset[str]], ...]
 Order = Literal["nearest", "thing first", "figure first"]
 """Where a sentence names several things: each figure is of the nearest; or all behind their thing, or all before it."""
@@ -213,7 +216,10 @@ class Binder:
             mention
             for mention in all_here
             # A plain word counts where it stands beside the claim, or where things of its kind are named otherwise.
-            if not mention.soft or set(mention.names) & proper or not self._is_apart(mention, claim)
+            if not mention.soft
+            or set(mention.names) & proper
+            or not self._is_apart(mention, claim)
+            or self._is_subject(mention, all_here)
             if not (mention.is_date and claim.kind == "date")
         ]
         named = {kind for mention in here for kind in mention.names}
@@ -227,6 +233,14 @@ class Binder:
         compared = [*all_here, *earlier]
         beside = [_topic(group, [*group, *compared]) for group in _by_topic([*here, *before])]
         return tuple(found), tuple(beside)
+
+    def _is_subject(self, mention: Mention, here: Sequence[Mention]) -> bool:
+        """Whether a sentence begins with it and names nothing else of its kind: "April was the mildest month, with …"."""
+        sentence = self._sentences.all[self._sentences.at(mention.start)]
+        lead = self._sentences.text[sentence.start : mention.start]
+        if _LEAD.fullmatch(lead) is None or not _IS.match(self._sentences.text, mention.end):
+            return False
+        return not any(other is not mention and set(other.names) & set(mention.names) for other in here)
 
     def _is_apart(self, mention: Mention, claim: Claim) -> bool:
         first, last = min(mention.end, claim.end), max(mention.start, claim.start)

@@ -32,6 +32,9 @@ _NO_NAMES = frozenset(
         "reason",
     }
 )
+_MAY_NAME = frozenset({"text", "reason", "description"})
+"""Of these a short one that tells the rows of a list apart is what they are called: the lines of a bill."""
+_FEW_WORDS = 4
 _LONGEST_NAME = 80
 _MOST_WORDS = 8
 _MOST_ROWS = 500
@@ -94,6 +97,8 @@ def names_of(
         said = str(item)
         if way == _IF_TELLING and not (key in varying if varying is not None else said[:1].isupper()):
             continue
+        if way == _IF_LISTED and not (varying and key in varying and said.count(" ") < _FEW_WORDS):
+            continue
         plain = plain_name(said)
         if plain and len(plain) <= _LONGEST_NAME and plain.count(" ") < _MOST_WORDS and not _is_sentence(said):
             kind = where if way == _OWN else kind
@@ -104,7 +109,7 @@ def names_of(
     return {kind: frozenset(names) for kind, names in found.items()}
 
 
-_NEVER, _OWN, _OF_KIND, _IF_TELLING = range(4)
+_NEVER, _OWN, _OF_KIND, _IF_TELLING, _IF_LISTED = range(5)
 
 
 def _find_way(key: str) -> tuple[int, str, bool]:
@@ -112,7 +117,7 @@ def _find_way(key: str) -> tuple[int, str, bool]:
     lower = _CAMEL.sub("_", key).lower()
     number = "id" in lower
     if lower in _NO_NAMES:
-        return _NEVER, "", number
+        return (_IF_LISTED if lower in _MAY_NAME else _NEVER), lower, number
     if _KEYS.match(lower):
         return _OWN, "", number
     if _KEY_ENDS.match(lower):
