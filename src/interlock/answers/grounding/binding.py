@@ -235,7 +235,7 @@ class Binder:
         return tuple(found), tuple(beside)
 
     def _is_subject(self, mention: Mention, here: Sequence[Mention]) -> bool:
-        """Whether a sentence begins with it and names nothing else of its kind: "April was the mildest month, with …"."""
+        """Whether a sentence begins with it and names nothing else of its kind: "April was mildest, with …"."""
         sentence = self._sentences.all[self._sentences.at(mention.start)]
         lead = self._sentences.text[sentence.start : mention.start]
         if _LEAD.fullmatch(lead) is None or not _IS.match(self._sentences.text, mention.end):

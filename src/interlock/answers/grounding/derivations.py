@@ -115,15 +115,7 @@ class Derivations:
             yield from self._spans.between(claim)
             yield from self._spans.lasting(claim)
             yield from self._counted.find_periods(claim)
-        if self._cues.has("average", claim):
-            yield from self._averages(claim)
-        yield from self._sums(claim, bound)
-        if self._cues.has("difference", claim):
-            yield from () if _PER.match(self._text, claim.end) else self._differences(claim, bound)
-        if self._cues.has("sum", claim):
-            yield from self._pair_sums(claim, bound)
-        if self._cues.has("product", claim):
-            yield from self._products(claim)
+        yield from self._cued(claim, bound)
         if claim.units:
             yield from self._portions(claim)
         else:
@@ -134,6 +126,18 @@ class Derivations:
             if rows:
                 yield Calculation(Decimal(len(rows)), frozenset(), "the rows of a sum", ())
         yield from self._threshold(claim)
+
+    def _cued(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
+        """What is put together by a word of the sentence that says so."""
+        if self._cues.has("average", claim):
+            yield from self._averages(claim)
+        yield from self._sums(claim, bound)
+        if self._cues.has("difference", claim) and _PER.match(self._text, claim.end) is None:
+            yield from self._differences(claim, bound)
+        if self._cues.has("sum", claim):
+            yield from self._pair_sums(claim, bound)
+        if self._cues.has("product", claim):
+            yield from self._products(claim)
 
     def _agrees(self, claim: Claim, made: Calculation) -> bool:
         assert claim.number is not None
@@ -294,7 +298,7 @@ def _comparable(one: Term, other: Term, spoken: int) -> bool:
 
 
 def _is_part(one: Term, other: Term) -> bool:
-    """Whether one is counted in the other already: `sick_days` in the `days` of a row, an item's in those of `totals`."""
+    """Whether one is counted in the other already: the `sick_days` of a row in its `days`, an item in `totals`."""
     if one.source != other.source or one.column == other.column or one.units & other.units:
         return False
     stems = [{word for word in term.own if not word.startswith("=")} for term in (one, other)]

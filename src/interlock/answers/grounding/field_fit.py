@@ -142,7 +142,7 @@ class FieldFit:
         return False
 
     def _distance(self, claim: Claim, place: int) -> int:
-        """How far a word is from a figure; a break between them counts for several words: "5 are paid and 7 are due"."""
+        """How far a word is from a figure; a break between them counts for words: "5 are paid and 7 are due"."""
         apart = place - claim.end if place >= claim.end else claim.start - place
         return apart + _A_BREAK * self._sentences.breaks(min(place, claim.end), max(place, claim.start))
 

@@ -143,7 +143,8 @@ class FigureStates:
             enough = bool(group) and not said and kind.each
             if wrong and (len(wrong) == len(mine) or enough or (not group and self._table.is_of_all(text, 0))):
                 return f"{wrong[0].name} says otherwise"
-            if not mine and not said and any(self._has_room(fact, kind) for fact in self._sizes[name] if _is_of(fact.place.row, group)):  # fmt: skip
+            sizes = () if mine or said else [fact for fact in self._sizes[name] if _is_of(fact.place.row, group)]
+            if any(self._has_room(fact, kind) for fact in sizes):
                 return "no result says that"
         return None
 

@@ -83,6 +83,7 @@ class NameTable:
             found = self._with_word.get(word[:-1])
         return found or ()
 
+
 def _names_of_rows(facts: Sequence[Fact]) -> Iterator[Kinds]:
     seen: set[int] = set()
     last = None

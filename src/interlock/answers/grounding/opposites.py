@@ -79,9 +79,7 @@ class Opposites:
         if lacking and rows is not None:
             yield from self._missing(text, rows)
 
-    def _contrary(
-        self, said: Sequence[tuple[str, int]], rows: Sequence[Row] | None, *, of_all: bool
-    ) -> Iterator[str]:
+    def _contrary(self, said: Sequence[tuple[str, int]], rows: Sequence[Row] | None, *, of_all: bool) -> Iterator[str]:
         fitting = None if rows is None else {id(row) for row in rows}
         for pair, side in said:
             mine = [one for one in self._sides if one[1] == pair and (fitting is None or id(one[0]) in fitting)]

@@ -43,7 +43,9 @@ class TimeSpans:
         self._terms = terms
         """Those of the results, and what was made from them: it grows."""
         self._a_day = [term for term in terms if A_DAY.search(_field(term))][:_MOST_RATES]
-        self._told = {(id(term.row), unit) for term in terms for unit in term.units if _field(term).lower() == f"{unit}s"}
+        self._told = {
+            (id(term.row), unit) for term in terms for unit in term.units if _field(term).lower() == f"{unit}s"
+        }
         """Rows that say themselves how long they last: `days`."""
         self._every = [term for term in terms if _EVERY.search(_field(term)) and "hour" in term.units][:_MOST_RATES]
 

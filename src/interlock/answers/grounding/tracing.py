@@ -28,6 +28,7 @@ from interlock.answers.grounding.index import FactIndex
 from interlock.answers.grounding.known_rows import first_dated, largest_count, old_words
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
+from interlock.answers.grounding.past_words import is_past
 from interlock.answers.grounding.quotes import Quotes
 from interlock.answers.grounding.rows import kind_of_argument
 from interlock.answers.grounding.sentences import Sentences
@@ -53,23 +54,6 @@ _MOST_DERIVED = 60
 """For so many figures of an answer a calculation is looked for; with more that need one it is held."""
 _OF_A_THING = ("number", "date", "time", "ordinal", "ratio")
 _RANKS = ("exact", "rounded", "counted", "derived", "echo")
-
-
-# What was: "from 800 to", "it was 800", "instead of 800"; "to 1,500", "now 1,500" are what is.
-_PAST_BEFORE = re.compile(
-    r"\b(?:from|was|were|had|previously|before|instead of|rather than|not|originally|earlier|formerly|used to be|old|"
-    r"until now|prior|former|above|below|over|under|than|read|showed)\b"
-    r"(?:\s+(?:the|a|an|at|of|on|been|only|about|still|your|its|being|standing|limit|balance|rate|in|(?:the|an?)\s[a-z]{2,12}ed|"
-    r"\d{1,2}(?:st|nd|rd|th)|(?:mon|tues|wednes|thurs|fri|satur|sun)day)){0,4}[^\w;.!?]{0,3}$",
-    re.I,
-)
-_SINCE = re.compile(r"\bsince\b[^.;:\d]{0,40}$", re.I)
-"""What has been since a day: that day is of what was there before."""
-_PAST_AFTER = re.compile(
-    r"\W{0,3}(?:\w{1,20}\W{1,3}){0,3}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])"
-    r"|\s?(?:→|⇒|[-=]>)",
-    re.I,
-)
 
 
 _MADE = "$.made."
@@ -199,7 +183,9 @@ class Tracer:
 
     def _turned(self) -> list[Support]:
         """What is told the wrong way round, and what is said of things that nothing was read about."""
-        places = [(start, end, "a result says it the other way round") for start, end in find_turned(self._text, self._facts)]
+        places = [
+            (start, end, "a result says it the other way round") for start, end in find_turned(self._text, self._facts)
+        ]
         unplanned = find_unplanned(self._sentences, self._mentions, self._facts)
         places += [(one.start, one.end, "the preview does not have it") for one in unplanned]
         unread = find_unread(self._sentences, self._mentions, self._facts, self._words.states)
@@ -226,7 +212,9 @@ class Tracer:
             for place in open_places[:_MOST_DERIVED]:
                 claim = self._said[place]
                 bound = self._binder.bind(place)
-                known = derived.find(claim, bound, past=self._is_past(claim)) or self._day_times.find_end(claim, bound)
+                known = derived.find(claim, bound, past=is_past(self._text, claim)) or self._day_times.find_end(
+                    claim, bound
+                )
                 if known is not None:
                     found[place] = Support(
                         claim.text, claim.kind, claim.start, claim.end, known[0], known[1], "derived"
@@ -301,8 +289,7 @@ class Tracer:
         """Whether a claim is part of a name that the results have: the 3526 of Bobby Lake 3526."""
         at = bisect_right(self._starts, claim.start)
         return any(
-            claim.end <= mention.end
-            and ((mention.end - mention.start) > len(claim.text) or claim.text[-1:] == "s")
+            claim.end <= mention.end and ((mention.end - mention.start) > len(claim.text) or claim.text[-1:] == "s")
             for mention in self._mentions[max(0, at - _OVERLAPPING) : at]
         )
 
@@ -373,7 +360,7 @@ class Tracer:
             return self._users.may_repeat(claim, bound)
         if fact.prose and fact.place.path.startswith(_MADE):
             return False  # the words of a note that a model wrote are no finding of its own
-        if fact.stale != self._is_past(claim) and (fact.stale or fact.own & self._old):
+        if fact.stale != is_past(self._text, claim) and (fact.stale or fact.own & self._old):
             return False
         return fact.trusted or self._cues.has("attribution", claim) or self._is_theirs(claim.start)
 
@@ -381,13 +368,6 @@ class Tracer:
         """Whether the whole line is said to be somebody else's: "According to read_mail: …"."""
         start = self._text.rfind("\n", 0, place) + 1
         return _ACCORDING_TO.match(self._text, start) is not None
-
-    def _is_past(self, claim: Claim) -> bool:
-        """Whether the words beside a claim say that it was so: from $800, was 12, 7 before."""
-        before, after = self._text[max(0, claim.start - 34) : claim.start], self._text[claim.end : claim.end + 26]
-        if _PAST_BEFORE.search(before) is not None or _PAST_AFTER.match(after) is not None:
-            return True
-        return claim.kind == "date" and _SINCE.search(self._text, max(0, claim.start - 50), claim.start) is not None
 
 
 def _fit(bound: Bound, fact: Fact) -> int:

@@ -18,7 +18,7 @@ from interlock.answers.grounding.unknown_names import words_of_texts
 
 _WORD = re.compile(r"[^\W_]+")
 _EXISTS = re.compile(
-    r"\W{0,3}(?:exists?|(?:does|do) exist|(?:is|are|was|were) (?:there|found|on file|in (?:the|our) (?:system|records)))\b",
+    r"\W{0,3}(?:exists?|(?:does|do) exist|(?:is|are|was|were) (?:there|found|on file|in (?:the|our) records))\b",
     re.I,
 )
 
