@@ -115,7 +115,7 @@ class Derivations:
             yield from self._spans.between(claim)
             yield from self._spans.lasting(claim)
             yield from self._counted.find_periods(claim)
-        yield from self._cued(claim, bound)
+        yield from self._put_together(claim, bound)
         if claim.units:
             yield from self._portions(claim)
         else:
@@ -127,7 +127,7 @@ class Derivations:
                 yield Calculation(Decimal(len(rows)), frozenset(), "the rows of a sum", ())
         yield from self._threshold(claim)
 
-    def _cued(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
+    def _put_together(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
         """What is put together by a word of the sentence that says so."""
         if self._cues.has("average", claim):
             yield from self._averages(claim)

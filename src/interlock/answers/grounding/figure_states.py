@@ -25,6 +25,7 @@ _MOST_FACTS = 2_000
 _MOST_THINGS = 12
 _DIGIT = re.compile(r"\d")
 _COMPARED = re.compile(r"\b(?:more|less|as much|most|least|than|fewer|enough|yet to)\b", re.I)
+_SHARE = re.compile(r"%|\bper ?cent\b|\baverage\b|\bmost of\b", re.I)
 _WOULD = re.compile(r"\bwould\b", re.I)
 """What a plan would do is in its preview: that is claimed like anything else."""
 
@@ -123,6 +124,8 @@ class FigureStates:
 
     def _contrary(self, text: str, things: Sequence[Mention]) -> str | None:
         denied = self._table.denies(text)
+        if _SHARE.search(text):
+            return None  # of many: 80% are on time
         if denied and (_DIGIT.search(text) or _COMPARED.search(text)):
             return None
         for name, kind in self._kinds:

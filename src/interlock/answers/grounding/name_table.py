@@ -151,5 +151,4 @@ def dated_rows(facts: Sequence[Fact]) -> dict[str, DatedRows]:
 
 def is_name(name: str) -> bool:
     """Whether it is more than a figure or a letter."""
-    letters = any(char.isalpha() for char in name)
-    return letters and (len(name) >= _LEAST_LETTERS or (len(name) > 1 and any(char.isdigit() for char in name)))
+    return len(name) >= _LEAST_LETTERS and any(char.isalpha() for char in name)

@@ -113,7 +113,7 @@ class Tracer:
         if any(item.how == "unsupported" for item in found):
             self._derive(found)
         more = [*self._mismatches(), *self._hearsay(), *self._foreign(found), *self._unknown()]
-        more += self._turned()
+        more += self._find_turned()
         known = hold_denied(self._text, found, self._words.words)
         known = [replace(one, how="unsupported", why="it was not found") if is_said_to_exist(self._text, one) else one
                  for one in known]  # fmt: skip
@@ -181,7 +181,7 @@ class Tracer:
             )
         ]
 
-    def _turned(self) -> list[Support]:
+    def _find_turned(self) -> list[Support]:
         """What is told the wrong way round, and what is said of things that nothing was read about."""
         places = [
             (start, end, "a result says it the other way round") for start, end in find_turned(self._text, self._facts)

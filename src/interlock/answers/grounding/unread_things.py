@@ -16,7 +16,7 @@ from interlock.answers.grounding.state_words import StateTable
 from interlock.answers.grounding.support import Support
 from interlock.answers.grounding.unknown_names import words_of_texts
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[^\W\d_]+")
 _EXISTS = re.compile(
     r"\W{0,3}(?:exists?|(?:does|do) exist|(?:is|are|was|were) (?:there|found|on file|in (?:the|our) records))\b",
     re.I,
