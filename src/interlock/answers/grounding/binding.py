@@ -44,6 +44,8 @@ _AGAINST = re.compile(r"\s(?:against|versus|vs\.?|rather than|compared (?:to|wit
 _JOINED = 12
 """So near stand two names that are named together: A and B, A rather than B."""
 
+_LEAD = re.compile(r"\W{0,3}(?:(?:the|your|our|this|that|in|for)\s+)?", re.I)
+_IS = re.compile(r"\s+(?:is|are|was|were|has|have|had)\b", re.I)
 
 Topics = tuple[dict[str, frozenset[str]], ...]
 Order = Literal["nearest", "thing first", "figure first"]
@@ -218,7 +220,10 @@ class Binder:
             mention
             for mention in all_here
             # A plain word counts where it stands beside the claim, or where things of its kind are named otherwise.
-            if not mention.soft or set(mention.names) & proper or not self._is_apart(mention, claim)
+            if not mention.soft
+            or set(mention.names) & proper
+            or not self._is_apart(mention, claim)
+            or self._is_subject(mention, all_here)
             if not (mention.is_date and claim.kind == "date")
         ]
         named = {kind for mention in here for kind in mention.names}
@@ -232,6 +237,14 @@ class Binder:
         compared = [*all_here, *earlier]
         beside = [_topic(group, [*group, *compared]) for group in _by_topic([*here, *before])]
         return tuple(found), tuple(beside)
+
+    def _is_subject(self, mention: Mention, here: Sequence[Mention]) -> bool:
+        """Whether a sentence begins with it and names nothing else of its kind: "April was mildest, with …"."""
+        sentence = self._sentences.all[self._sentences.at(mention.start)]
+        lead = self._sentences.text[sentence.start : mention.start]
+        if _LEAD.fullmatch(lead) is None or not _IS.match(self._sentences.text, mention.end):
+            return False
+        return not any(other is not mention and set(other.names) & set(mention.names) for other in here)
 
     def _is_apart(self, mention: Mention, claim: Claim) -> bool:
         first, last = min(mention.end, claim.end), max(mention.start, claim.start)

@@ -18,7 +18,7 @@ from interlock.answers.grounding.contrasts import is_turned
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.figures import is_plain_count
-from interlock.answers.grounding.known_terms import KnownTerms, TermList
+from interlock.answers.grounding.known_terms import KnownTerms, TermList, field_of
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.row_counts import RowCounts
 from interlock.answers.grounding.rows import NOWHERE
@@ -42,6 +42,8 @@ _COMPARED = re.compile(
     r"|(?P<below>less than|under|below|at most|fewer than|shorter than|lower than|within))\s+(?:the\s+)?[$€£]?$",
     re.I,
 )
+_PER = re.compile(r"\s?(?:an|per|each|every|/)\s?(?:hour|night|day|week|month|year)\b", re.I)
+_ON_AVERAGE = re.compile(r"\s?(?:on average|in the mean)\b", re.I)
 _MOST_COUNTED = 60
 _MOST_TOTALS = 12
 _MOST_ASKED = 20_000
@@ -63,7 +65,7 @@ class Derivations:
     ) -> None:
         self._words, self._cues, self._around, self._text = words, cues, around, around.text
         self._mentions = mentions
-        known = once(facts, KnownTerms, words.words)
+        known = self._known = once(facts, KnownTerms, words.words)
         self._terms, self._wanted, self._groups = TermList(known), known.wanted, known.groups
         self._spans = TimeSpans(known.spans, self._terms, around)
         self._counted = RowCounts(around.text, mentions, known.rows)
@@ -73,15 +75,18 @@ class Derivations:
         self._summed: dict[int, Sequence[Term]] = {}
         """By sentence: what was added up in it. How many those are may be said beside their sum."""
 
-    def find(self, claim: Claim, bound: Bound) -> tuple[str, str] | None:
-        """The sources and the calculation behind a figure; None if there is none that the sentence speaks of."""
+    def find(self, claim: Claim, bound: Bound, *, past: bool = False) -> tuple[str, str] | None:
+        """The sources and the calculation behind a figure; None if there is none that the sentence speaks of.
+
+        `past`: it is said as what was, and may be made from what a change has replaced since.
+        """
         if claim.number is None or claim.kind not in ("number", "ratio"):
             return None
         compared = self._cues.has("against", claim)
         for made in self._ways(claim, bound):
             if not self._agrees(claim, made) or is_turned(self._text, claim, made, self._mentions):
                 continue
-            if _fits(bound, made, compared=compared):
+            if _fits(bound, made, compared=compared) and (past or not self._is_old(made)):
                 source = ", ".join(dict.fromkeys(term.source for term in made.terms))
                 self._terms.append(Term.from_others(claim.number, claim.units, source, made.what))
                 exact = Term.from_others(made.number, made.units or claim.units, source, made.what)
@@ -91,25 +96,28 @@ class Derivations:
                 return source, made.what
         return None
 
+    def _is_old(self, made: Calculation) -> bool:
+        """Whether it is made from what a change has replaced, where the results have what is there since.
+
+        Not where both are compared: how many more it is than before.
+        """
+        old, now = ({field_of(one) for one in made.terms if one.stale is stale} for stale in (True, False))
+        return bool(old - now) and bool((old - now) & self._known.fresh)
+
     def _ways(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
         times = claim.kind == "number" and _TIMES.match(self._text, claim.end) is not None
         if "percent" in claim.units or claim.kind == "ratio" or times:
             yield from self._shares.find(claim, bound, self._find_groups(claim), self._cues)
             if not times:
                 return
+        if _ON_AVERAGE.match(self._text, claim.end):
+            yield from self._averages(claim)
+            return
         if claim.units & TIME_UNITS:
             yield from self._spans.between(claim)
             yield from self._spans.lasting(claim)
             yield from self._counted.find_periods(claim)
-        if self._cues.has("average", claim):
-            yield from self._averages(claim)
-        yield from self._sums(claim, bound)
-        if self._cues.has("difference", claim):
-            yield from self._differences(claim)
-        if self._cues.has("sum", claim) and _ALL_OF.search(self._around.sentence(claim)) is None:
-            yield from self._pair_sums(claim)
-        if self._cues.has("product", claim) and _OF_EACH.search(self._text[: claim.start][-_LEAD:]) is None:
-            yield from self._products(claim)
+        yield from self._put_together(claim, bound)
         if claim.units:
             yield from self._portions(claim)
         else:
@@ -120,6 +128,18 @@ class Derivations:
             if rows:
                 yield Calculation(Decimal(len(rows)), frozenset(), "the rows of a sum", ())
         yield from self._threshold(claim)
+
+    def _put_together(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
+        """What is put together by a word of the sentence that says so."""
+        if self._cues.has("average", claim):
+            yield from self._averages(claim)
+        yield from self._sums(claim, bound)
+        if self._cues.has("difference", claim) and _PER.match(self._text, claim.end) is None:
+            yield from self._differences(claim, bound)
+        if self._cues.has("sum", claim) and _ALL_OF.search(self._around.sentence(claim)) is None:
+            yield from self._pair_sums(claim, bound)
+        if self._cues.has("product", claim) and _OF_EACH.search(self._text[: claim.start][-_LEAD:]) is None:
+            yield from self._products(claim)
 
     def _agrees(self, claim: Claim, made: Calculation) -> bool:
         assert claim.number is not None
@@ -156,13 +176,15 @@ class Derivations:
             total = self._groups.total(group)
             yield Calculation(total / len(some), some[0].units, f"the mean of {group.what}", some)
 
-    def _pairs(self, claim: Claim) -> Iterator[tuple[Term, Term]]:
+    def _pairs(self, claim: Claim, bound: Bound) -> Iterator[tuple[Term, Term]]:
         """Values of one unit, in pairs."""
         fits = partial(self._may_be_paired, claim.units)
         wanted = [term for term in self._wanted if term.number and fits(term.units)]
         some = [*self._terms.last_in(fits, _MOST_PAIRED, empty=False), *wanted][-_MOST_PAIRED:]
         if claim.units & self._words.units.currencies:
             some = [term for term in some if term.units or not self._is_count(term)]
+        if bound.noun and not claim.units:  # "five visits" are no five minutes
+            some = [term for term in some if not term.units & TIME_UNITS or term.own & bound.noun]
         sentence, stated = self._around.words(claim, earlier=True), self._around.figures(claim, earlier=True)
         spoken = {id(term) for term in some if term.own & sentence or term.number in stated or term.row is NOWHERE}
         for one, other in combinations(some, 2):
@@ -182,7 +204,7 @@ class Derivations:
         """Whether a term is a number of things, of which no sum of money is made."""
         return bool(term.own) and is_plain_count(term.number, term.own | term.described, self._words.words.amounts)
 
-    def _differences(self, claim: Claim) -> Iterator[Calculation]:
+    def _differences(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
         if abs(claim.number or Decimal(0)) >= _LARGE:
             columns = [terms for terms in self._groups.columns.values() if 2 <= len(terms) <= _MOST_COUNTED]
             totals = [Term.total(terms, terms[0].column) for terms in columns[:_MOST_TOTALS]]
@@ -191,12 +213,14 @@ class Derivations:
                 if one.units == other.units and (one.units or (one.own & sentence and other.own & sentence)):
                     number = one.number - other.number
                     yield Calculation(number, one.units, f"{one.path} - {other.path}", (one, other))
-        for one, other in self._pairs(claim):
+        for one, other in self._pairs(claim, bound):
             number = one.number - other.number
             yield Calculation(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))
 
-    def _pair_sums(self, claim: Claim) -> Iterator[Calculation]:
-        for one, other in self._pairs(claim):
+    def _pair_sums(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
+        for one, other in self._pairs(claim, bound):
+            if _is_part(one, other) or _is_part(other, one):
+                continue
             number = one.number + other.number
             yield Calculation(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
 
@@ -256,6 +280,8 @@ def _fits(bound: Bound, made: Calculation, *, compared: bool) -> bool:
 
     "Castle Round takes 20 minutes longer": what it is longer than need not be named again.
     """
+    if len(made.terms) > 1 and len({id(term.row) for term in made.terms}) == 1 and made.terms[0].row is not NOWHERE:
+        return bound.fit(made.terms[0].row) >= 0  # what is made of one thing alone is of that
     fits = [bound.fit_beside(term.row) for term in made.terms]
     if not fits or (max(fits) if made.what.startswith("the ") else min(fits)) >= 0:
         return True
@@ -284,6 +310,14 @@ def _comparable(one: Term, other: Term, spoken: int) -> bool:
     if one.units and _field(one) == _field(other):
         return True  # a value, and what a call has asked to make of it
     return spoken >= (1 if one.units and other.units else 2)
+
+
+def _is_part(one: Term, other: Term) -> bool:
+    """Whether one is counted in the other already: the `sick_days` of a row in its `days`, an item in `totals`."""
+    if one.source != other.source or one.column == other.column or one.units & other.units:
+        return False
+    stems = [{word for word in term.own if not word.startswith("=")} for term in (one, other)]
+    return _field(one) == _field(other) or (one.row is other.row and bool(stems[1]) and stems[1] < stems[0])
 
 
 def _field(term: Term) -> str:

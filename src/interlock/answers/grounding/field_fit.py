@@ -13,7 +13,7 @@ from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.known_rows import KnownFields, SourceWords, mixed_flags, texts_of_rows
 from interlock.answers.grounding.mentions import is_within
-from interlock.answers.grounding.rows import Row
+from interlock.answers.grounding.rows import STATES, Row
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.time_spans import A_DAY
 from interlock.answers.grounding.vocabulary import Vocabulary
@@ -27,6 +27,7 @@ _AS_NEAR = 0.7
 _BESIDE_IT = 0.3
 """So near stands a word that says which field a figure is: two words away, with no break between."""
 _FIGURES_AROUND = 6
+_A_BREAK = 15
 _MOST_TEXT = 20_000
 _MOST_COMPARED = 2_000
 _TELLING_DIGITS = 3
@@ -53,6 +54,7 @@ _IN_A_DAY = re.compile(r"(?:\s[^\W\d_]{2,20}){0,2}\s(?:(?:a|per|each|every)\sday
 _WITHOUT = re.compile(
     r"\b(?:after|without|excluding|minus|net of|apart from|besides)\s+(?:the\s+|your\s+|its\s+)?$", re.I
 )
+_TOWARDS = re.compile(r"\w+\s+(?:on|against|towards?|out of)\s+(?:the|your|this|that)\s+", re.I)
 _SHORT_LEAD = 24
 _TO_NEXT = 6
 _PRICES = frozenset({"=price", "=fee", "=pay"})
@@ -115,7 +117,7 @@ class FieldFit:
                 word.near >= _BESIDE_IT
                 and beside < word.near * _AS_NEAR
                 and not self._is_taken(word, other, claim)
-                and not self._is_taken_off(word)
+                and not self._is_taken_off(word, claim)
                 for other in others
                 for word in bound.naming(other.own | other.described, own | self._named_in(fact.place.row))
             ):
@@ -144,13 +146,13 @@ class FieldFit:
         here = self._sentences.at(claim.start)
         if self._sentences.at(word.place) != here:
             return False  # the head of its column
-        apart = _distance(claim, word.place)
+        apart = self._distance(claim, word.place)
         for other in self._figures_near(claim):
             if other is claim or self._sentences.at(other.start) != here:
                 continue
             # "80 of 96 sold": the word behind both is said of the part.
             is_whole = word.place >= claim.end and is_part_of(self._text, other, claim)
-            if _distance(other, word.place) >= apart and not is_whole:
+            if self._distance(other, word.place) >= apart and not is_whole:
                 continue
             if is_part_of(self._text, claim, other):
                 behind = predicate_behind(self._text, other)
@@ -163,15 +165,22 @@ class FieldFit:
                 return True
         return False
 
+    def _distance(self, claim: Claim, place: int) -> int:
+        """How far a word is from a figure; a break between them counts for words: "5 are paid and 7 are due"."""
+        apart = place - claim.end if place >= claim.end else claim.start - place
+        return apart + _A_BREAK * self._sentences.breaks(min(place, claim.end), max(place, claim.start))
+
     def _is_in_a_day(self, fact: Fact, claim: Claim) -> bool:
         """Whether both are so much a day: two tablets a day of `times_a_day`."""
         if fact.number is None or A_DAY.search(fact.place.name) is None:
             return False
         return _IN_A_DAY.match(self._text, claim.end) is not None
 
-    def _is_taken_off(self, word: NearWord) -> bool:
-        """Whether a word names what a figure is without: "after insurance 72 are left"."""
-        return _WITHOUT.search(self._text, max(0, word.place - _SHORT_LEAD), word.place) is not None
+    def _is_taken_off(self, word: NearWord, claim: Claim) -> bool:
+        """Whether a word names what a figure is without, or a part: "after insurance 72 are left", "paid on the 72"."""
+        if _WITHOUT.search(self._text, max(0, word.place - _SHORT_LEAD), word.place) is not None:
+            return True
+        return _TOWARDS.fullmatch(self._text, word.place, claim.start) is not None
 
     def _figures_near(self, claim: Claim) -> Sequence[Claim]:
         at = bisect_left(self._said, claim.start, key=lambda one: one.start)
@@ -185,7 +194,8 @@ class FieldFit:
         """What the words of a thing's own names stand for: the set of a brake pad set says what it is, and no field."""
         found = self._row_words.get(id(row))
         if found is None:
-            names = " ".join(name for same in row.names.values() for name in same)[:_MOST_TEXT]
+            things = (same for kind, same in row.names.items() if kind not in STATES)
+            names = " ".join(name for same in things for name in same)[:_MOST_TEXT]
             found = self._row_words[id(row)] = self._words.words.in_name(names)
         return found
 
@@ -289,10 +299,6 @@ def _is_like(claim: Claim, fact: Fact) -> bool:
     return fact.number is not None and (not claim.units or bool(claim.units & fact.units))
 
 
-def _distance(claim: Claim, place: int) -> int:
-    return place - claim.end if place >= claim.end else claim.start - place
-
-
 def _same_kind(claim: Claim, one: Fact, other: Fact) -> bool:
     """Whether the claim could as well be of the other field: a figure of the same unit, a date, a time."""
     if one.number is None:
@@ -300,6 +306,8 @@ def _same_kind(claim: Claim, one: Fact, other: Fact) -> bool:
     if other.number is None or other.counted:
         return False
     units = other.units | other.money
+    if units & one.units:
+        return True  # also where it is said in another one: dollars of two fields that keep cents
     if claim.units & (one.units | one.money):
         return bool(units & claim.units)
     return not units or (not claim.units and bool(one.units))

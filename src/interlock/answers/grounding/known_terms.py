@@ -42,6 +42,8 @@ class KnownTerms:
         self.factors = list(islice(filter(is_count, self.terms), _MOST_COUNTED))
         """The first that a price may be multiplied with."""
         self.kinds = _Kinds()
+        self.fresh = frozenset({field_of(term) for term in self.terms if not term.stale})
+        """The fields of which the results have a value that nothing has replaced."""
         for place, term in enumerate(self.terms):
             self.kinds.setdefault((term.units, bool(term.number)), []).append((place, term))
 
@@ -84,3 +86,8 @@ class TermList:
 def is_count(term: Term) -> bool:
     """Whether a figure may be how many there are of something."""
     return term.number == term.number.to_integral_value() and 1 < term.number <= 10_000
+
+
+def field_of(term: Term) -> str:
+    """The field that a figure is a value of, in whichever row."""
+    return term.column.rpartition(".")[2]

@@ -41,6 +41,7 @@ class Names:
 
     def __init__(self, facts: Sequence[Fact], meanings: Mapping[str, ToolMeaning], words: Vocabulary) -> None:
         self._known = once(facts, NameTable, meanings, words.words)
+        self._states = words.states.kinds
         self._dates = once(facts, dated_rows)
 
     def find(self, sentences: Sentences, skip: list[tuple[int, int]]) -> list[Mention]:
@@ -55,8 +56,12 @@ class Names:
                 at += 1
                 continue
             last, names = match
+            if last == at and not self._known.is_known(tokens[at][0]):
+                # "4 vials" are counted, and "faults" are what several have: neither is the name of one of them.
+                counted = at > 0 and tokens[at - 1][0].isdigit()
+                names = {} if counted else {kind: same for kind, same in names.items() if kind not in self._states}
             start, end = tokens[at][1], tokens[last][2]
-            if not _lies_in(start, end, skip):
+            if names and not _lies_in(start, end, skip):
                 compared = _THAN.search(text[max(0, start - 24) : start]) is not None
                 soft = text[start:end].islower() and not any(char.isdigit() for char in text[start:end])
                 found.append(Mention(start, end, names, compared, soft=soft))

@@ -47,7 +47,7 @@ class NameTable:
 
     def lengths(self, first: str) -> Sequence[int]:
         """How many words a name that begins with a word may have, the longest first."""
-        return self._lengths.get(first) or ((2, 1) if first in self._with_word else ())
+        return self._lengths.get(first) or ((2, 1) if self._names_with(first) else ())
 
     def find(self, name: str) -> Kinds:
         """What a name stands for, or a part of one that only one thing has."""
@@ -61,7 +61,7 @@ class NameTable:
         first, _space, second = said.partition(" ")
         if not second:
             telling = len(first) >= _LEAST_LETTERS and not first.isdigit() and bool(self._words.meanings(first))
-            names = self._with_word.get(first, []) if telling else []
+            names = self._names_with(first) if telling else []
         elif " " not in second and (first.isdigit() or second.isdigit()):  # the 70 Ah of several batteries
             some = min(self._with_word.get(first, []), self._with_word.get(second, []), key=len)
             names = [name for name in some if (first, second) in pairwise(name.split())]
@@ -72,6 +72,17 @@ class NameTable:
             for kind, same in self._kinds[name].items():
                 found[kind] = same if found.get(kind, same) == same else None
         return {kind: one for kind, one in found.items() if one is not None}
+
+    def is_known(self, word: str) -> bool:
+        """Whether a name has the word itself."""
+        return word in self._with_word
+
+    def _names_with(self, word: str) -> Sequence[str]:
+        """The names that have a word; of several, where none has it, those that have one: the pads of a pad set."""
+        found = self._with_word.get(word)
+        if found is None and len(word) > _LEAST_LETTERS and word.endswith("s"):
+            found = self._with_word.get(word[:-1])
+        return found or ()
 
 
 def _names_of_rows(facts: Sequence[Fact]) -> Iterator[Kinds]:

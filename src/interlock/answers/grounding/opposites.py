@@ -18,6 +18,8 @@ from interlock.answers.grounding.state_words import StateTable
 from interlock.answers.grounding.words import WordTable, stem, words_in
 
 _NO = re.compile(r"\b(?:no|without(?:\s+an?|\s+any)?)\s+(?=[a-z])", re.I)
+_IN_PART = re.compile(r"\b(?:part|partly|partially|half|not|nearly|almost)\b", re.I)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MOST_WORDS, _MOST_FACTS = 3, 2_000
 _LONGEST_STATE = 40
 
@@ -49,11 +51,21 @@ class Opposites:
                 not fact.truth,
             )
         elif 0 < len(fact.text) <= _LONGEST_STATE and fact.place.name.lower() in self._table.kinds:
-            spoken, turned = {stem(word) for word, _place in words_in(fact.text)}, False
+            self._add_state(fact)
+            return
         else:
             return
         for pair, side in self._table.sides_of(spoken):
             self._sides.append((fact.place.row, pair, side ^ turned, fact.place.name))
+
+    def _add_state(self, fact: Fact) -> None:
+        """A state, in whatever way it is written: inProgress, in_progress."""
+        text = _CAMEL.sub(" ", fact.text).replace("_", " ").replace("-", " ")
+        if _IN_PART.search(text):
+            return  # what is partly paid is outstanding, too
+        sides = {*self._table.sides_of({stem(word) for word, _place in words_in(text)})}
+        for pair, side in sides | {*self._table.opposite_words(text)}:
+            self._sides.append((fact.place.row, pair, side, fact.place.name))
 
     def find(self, text: str, named: Callable[[], Sequence[Row] | None]) -> Iterator[str]:
         """What a part of a sentence turns round; `named`: the rows of what it names, None if it names nothing."""
@@ -63,16 +75,17 @@ class Opposites:
             return
         rows = named()
         if not self._table.denies(text):
-            yield from self._contrary(said, rows)
+            yield from self._contrary(said, rows, of_all=self._table.is_of_all(text, 0))
         if lacking and rows is not None:
             yield from self._missing(text, rows)
 
-    def _contrary(self, said: Sequence[tuple[str, int]], rows: Sequence[Row] | None) -> Iterator[str]:
+    def _contrary(self, said: Sequence[tuple[str, int]], rows: Sequence[Row] | None, *, of_all: bool) -> Iterator[str]:
         fitting = None if rows is None else {id(row) for row in rows}
         for pair, side in said:
             mine = [one for one in self._sides if one[1] == pair and (fitting is None or id(one[0]) in fitting)]
-            if mine and all(one[2] != side for one in mine):
-                yield f"{mine[0][3]} says the contrary"
+            wrong = [one for one in mine if one[2] != side]
+            if wrong and (len(wrong) == len(mine) or (of_all and rows is None)):
+                yield f"{wrong[0][3]} says the contrary"
                 return
 
     def _missing(self, text: str, rows_fit: Sequence[Row]) -> Iterator[str]:

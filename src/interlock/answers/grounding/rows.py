@@ -36,6 +36,9 @@ _NO_NAMES = frozenset(
         "reason",
     }
 )
+_MAY_NAME = frozenset({"text", "reason", "description"})
+"""Of these a short one that tells the rows of a list apart is what they are called: the lines of a bill."""
+_FEW_WORDS = 4
 _LONGEST_NAME = 80
 _MOST_WORDS = 8
 _MOST_ROWS = 500
@@ -89,7 +92,7 @@ class NamesOfRows:
     def __init__(self, where: str, varying: Collection[str] | None = None) -> None:
         self._where, self._varying = where, varying
         """`varying`: the fields in which the objects of the list differ."""
-        self._naming: dict[tuple[str, ...], list[tuple[str, str, bool, bool]]] = {}
+        self._naming: dict[tuple[str, ...], list[tuple[str, str, bool, bool, int]]] = {}
         self._known: dict[str, frozenset[str]] = {}
         """Values that came before, each as a name; empty for one that is none."""
 
@@ -104,8 +107,8 @@ class NamesOfRows:
         naming = self._naming.get(keys)
         if naming is None:
             naming = self._naming[keys] = list(self._find_naming(keys))
-        for key, kind, may_be_number, if_telling in naming:
-            said = [_name_in(row[key], may_be_number, if_telling) for row in rows]
+        for key, kind, may_be_number, if_telling, most_words in naming:
+            said = [_name_in(row[key], may_be_number, if_telling, most_words) for row in rows]
             for text in dict.fromkeys(said):
                 if text not in self._known:
                     self._known[text] = _as_name(text)
@@ -115,18 +118,21 @@ class NamesOfRows:
                     names[kind] = names[kind] | name if kind in names else name
         return found
 
-    def _find_naming(self, keys: Iterable[str]) -> Iterator[tuple[str, str, bool, bool]]:
-        """The keys whose values can be names: of which kind, whether a number is one, and whether it has to look so."""
+    def _find_naming(self, keys: Iterable[str]) -> Iterator[tuple[str, str, bool, bool, int]]:
+        """The keys whose values can be names: of which kind, whether a number is one, whether it has to look so, words."""
         for key in keys:
             name = str(key)
             way, kind, may_be_number = _way_of_naming(name) if len(name) <= _LONGEST_NAME else _find_way(name)
             if way == _NEVER or (way == _IF_TELLING and self._varying is not None and key not in self._varying):
                 continue
+            if way == _IF_LISTED and not (self._varying and key in self._varying):
+                continue
             if_telling = way == _IF_TELLING and self._varying is None
-            yield key, self._where if way == _OWN else kind, may_be_number, if_telling
+            most_words = _FEW_WORDS if way == _IF_LISTED else _MOST_WORDS
+            yield key, self._where if way == _OWN else kind, may_be_number, if_telling, most_words
 
 
-_NEVER, _OWN, _OF_KIND, _IF_TELLING = range(4)
+_NEVER, _OWN, _OF_KIND, _IF_TELLING, _IF_LISTED = range(5)
 
 
 def _find_way(key: str) -> tuple[int, str, bool]:
@@ -134,7 +140,7 @@ def _find_way(key: str) -> tuple[int, str, bool]:
     lower = _CAMEL.sub("_", key).lower()
     number = "id" in lower
     if lower in _NO_NAMES:
-        return _NEVER, "", number
+        return (_IF_LISTED if lower in _MAY_NAME else _NEVER), lower, number
     if _KEYS.match(lower):
         return _OWN, "", number
     if _KEY_ENDS.match(lower):
@@ -145,11 +151,13 @@ def _find_way(key: str) -> tuple[int, str, bool]:
 _way_of_naming = lru_cache(maxsize=4096)(_find_way)  # tables have the same keys in each row
 
 
-def _name_in(item: Json, may_be_number: bool, if_telling: bool) -> str:
+def _name_in(item: Json, may_be_number: bool, if_telling: bool, most_words: int) -> str:
     """What a value says as a name; nothing if it can be none."""
     if type(item) is not str and not isinstance(item, str) and not (may_be_number and type(item) is int):
         return ""
     said = str(item)
+    if most_words < _MOST_WORDS and said.count(" ") >= most_words:
+        return ""
     return said if not if_telling or said[:1].isupper() else ""
 
 

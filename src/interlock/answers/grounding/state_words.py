@@ -38,6 +38,8 @@ class StateTable:
         self.flag_words = frozenset(map(stem, table["flags"]))
         """Words of a flag's name that do not say what it is about."""
         self.kinds = frozenset(table["kinds"])
+        self.figures: Mapping[str, Any] = table["figures"]
+        """What is said of figures without a figure, as it stands in the table."""
 
     def denies(self, text: str) -> bool:
         """Whether a part of a sentence denies what it says; twice is not at all."""

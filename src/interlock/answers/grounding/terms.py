@@ -17,7 +17,7 @@ _HUNDREDTHS = frozenset({"cent"})
 class Term:
     """A figure that others may be made from: a value of a result, or one that was made from such."""
 
-    __slots__ = ("_made", "_place", "column", "described", "number", "own", "row", "source", "units")
+    __slots__ = ("_made", "_place", "column", "described", "number", "own", "row", "source", "stale", "units")
 
     def __init__(self, fact: Fact) -> None:
         assert fact.number is not None
@@ -30,6 +30,7 @@ class Term:
         self.row: Row = fact.place.row
         self.own: Meanings = fact.own
         self.described: Meanings = fact.described
+        self.stale = fact.stale
 
     @property
     def path(self) -> str:
@@ -42,7 +43,7 @@ class Term:
         term = cls.__new__(cls)
         term.number, term.units, term.source, term.column = number, units, source, what
         term._made, term._place = what, None
-        term.row, term.own, term.described = NOWHERE, frozenset(), frozenset()
+        term.row, term.own, term.described, term.stale = NOWHERE, frozenset(), frozenset(), False
         return term
 
     @classmethod

@@ -50,14 +50,20 @@ class KnownSpans:
     """The days, times and daily amounts of the results."""
 
     def __init__(self, facts: Sequence[Fact], terms: Sequence[Term]) -> None:
-        dated = (fact for fact in facts_of(facts, "date") if fact.trusted and all(fact.date))
-        self.dates = list(islice(dated, _MOST_PAIRED))
+        dated = [fact for fact in facts_of(facts, "date") if fact.trusted and not fact.label and all(fact.date)]
+        found = {fact.date for fact in dated if not fact.asked}
+        # What a call asked for and its result has, too, is of the result: that may say itself how long it is.
+        self.dates = [fact for fact in dated if not fact.asked or fact.date not in found][:_MOST_PAIRED]
         timed = (fact for fact in facts_of(facts, "time") if fact.trusted and not fact.echo)
         self.times = list(islice(timed, _MOST_PAIRED))
         fields = {column: column.rpartition(".")[2] for column in {term.column for term in terms}}
         a_day = {column for column, field in fields.items() if A_DAY.search(field)}
         every = {column for column, field in fields.items() if _EVERY.search(field)}
         self.a_day = [term for term in terms if term.column in a_day][:_MOST_RATES]
+        self.told = {
+            (id(term.row), unit) for term in terms for unit in term.units if fields[term.column].lower() == f"{unit}s"
+        }
+        """Rows that say themselves how long they last: `days`."""
         self.every = [term for term in terms if term.column in every and "hour" in term.units][:_MOST_RATES]
 
 
@@ -86,6 +92,8 @@ class TimeSpans:
         for one, other in combinations(self._known.dates, 2):
             first, second = _day(one), _day(other)
             if first is None or second is None:
+                continue
+            if one.place.row is other.place.row and (id(one.place.row), unit) in self._known.told:
                 continue
             if unit in _DAYS:
                 days = abs((first - second).days)
@@ -143,6 +151,7 @@ def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> Calculation:
     terms = tuple(Term.from_others(number, frozenset({unit}), fact.source, what) for fact in (one, other))
     terms[0].row, terms[1].row = one.place.row, other.place.row
     terms[0].column, terms[1].column = one.place.column, other.place.column
+    terms[0].stale, terms[1].stale = one.stale, other.stale
     return Calculation(number, frozenset({unit}), what, terms)
 
 

@@ -10,6 +10,8 @@ from datetime import date
 from decimal import Decimal
 from itertools import islice
 
+from msgspec.structs import replace
+
 from interlock.answers.grounding.binding import Binder, Bound, Order
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.comparisons import find_compared
@@ -21,6 +23,7 @@ from interlock.answers.grounding.derivations import Derivations
 from interlock.answers.grounding.evidence import Evidence, Fact, once
 from interlock.answers.grounding.expressions import derive
 from interlock.answers.grounding.field_fit import FieldFit
+from interlock.answers.grounding.figure_states import FigureStates
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.hearsay import Hearsay
 from interlock.answers.grounding.index import FactIndex
@@ -33,7 +36,9 @@ from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.states import States
 from interlock.answers.grounding.support import Support
 from interlock.answers.grounding.surroundings import Surroundings
+from interlock.answers.grounding.turned_texts import find_turned, find_unplanned
 from interlock.answers.grounding.unknown_names import find_unknown_names, words_of_texts
+from interlock.answers.grounding.unread_things import find_unread, is_said_to_exist
 from interlock.answers.grounding.users_words import UsersWords
 from interlock.answers.grounding.verbatim import Codes, OrdinalPhrases
 from interlock.answers.grounding.vocabulary import Vocabulary
@@ -110,7 +115,10 @@ class Tracer:
         if any(item.how == "unsupported" for item in found):
             self._derive(found)
         more = [*self._mismatches(), *self._hearsay(), *self._foreign(found), *self._unknown()]
+        more += self._find_turned()
         known = hold_denied(self._text, found, self._words.words)
+        known = [replace(one, how="unsupported", why="it was not found") if is_said_to_exist(self._text, one) else one
+                 for one in known]  # fmt: skip
         return sorted([*known, *more], key=lambda support: support.start)
 
     def _trace_in_order(self, found: list[Support]) -> None:
@@ -188,7 +196,23 @@ class Tracer:
             Support(one.text, "statement", one.start, one.end, why=one.why)
             for one in states.find(self._sentences, self._mentions)
             if (quoted := self._quotes.find(self._sentences.at(one.start))) is None or not quoted.trusted
+        ] + [
+            Support(self._text[start:end].strip()[:80], "statement", start, end, why=why)
+            for start, end, why in FigureStates(self._facts, self._words.states, self._words.words).find(
+                self._sentences, self._mentions
+            )
         ]
+
+    def _find_turned(self) -> list[Support]:
+        """What is told the wrong way round, and what is said of things that nothing was read about."""
+        places = [
+            (start, end, "a result says it the other way round") for start, end in find_turned(self._text, self._facts)
+        ]
+        unplanned = find_unplanned(self._sentences, self._mentions, self._facts)
+        places += [(one.start, one.end, "the preview does not have it") for one in unplanned]
+        unread = find_unread(self._sentences, self._mentions, self._facts, self._words.states)
+        places += [(start, end, "nothing was read about it") for start, end in unread]
+        return [Support(self._text[start:end], "statement", start, end, why=why) for start, end, why in places]
 
     def _hearsay(self) -> list[Support]:
         """Sentences that say as true what only an untrusted text has."""
@@ -210,7 +234,9 @@ class Tracer:
             for place in open_places[:_MOST_DERIVED]:
                 claim = self._said[place]
                 bound = self._binder.bind(place)
-                known = derived.find(claim, bound) or self._day_times.find_end(claim, bound)
+                known = derived.find(claim, bound, past=is_past(self._text, claim)) or self._day_times.find_end(
+                    claim, bound
+                )
                 if known is not None:
                     found[place] = Support(
                         claim.text, claim.kind, claim.start, claim.end, known[0], known[1], "derived"
@@ -285,7 +311,7 @@ class Tracer:
         """Whether a claim is part of a name that the results have: the 3526 of Bobby Lake 3526."""
         at = bisect_right(self._starts, claim.start)
         return any(
-            claim.end <= mention.end and (mention.end - mention.start) > len(claim.text)
+            claim.end <= mention.end and ((mention.end - mention.start) > len(claim.text) or claim.text[-1:] == "s")
             for mention in self._mentions[max(0, at - _OVERLAPPING) : at]
         )
 

@@ -1,0 +1,177 @@
+"""Words that say of a figure whether it is none or some: "full", "on time", "owes nothing", "in stock".
+
+They have no figure in them, and are wrong all the same where the field that they speak of says otherwise: nothing is
+full that has places left, and nobody owes nothing who has a balance to pay.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.rows import Row
+from interlock.answers.grounding.sentences import Sentences
+from interlock.answers.grounding.state_words import StateTable
+from interlock.answers.grounding.words import WordTable, words_in
+from interlock.values import Value
+
+_MOST_FACTS = 2_000
+_MOST_THINGS = 12
+_DIGIT = re.compile(r"\d")
+_COMPARED = re.compile(r"\b(?:more|less|as much|most|least|than|fewer|enough|yet to)\b", re.I)
+_SHARE = re.compile(r"%|\bper ?cent\b|\baverage\b|\bmost of\b", re.I)
+_WOULD = re.compile(r"\bwould\b", re.I)
+"""What a plan would do is in its preview: that is claimed like anything else."""
+
+
+class FigureKind:
+    """One thing that words say without a figure: which fields hold it, and the words for none and for some of it."""
+
+    def __init__(self, table: Mapping[str, Any], words: WordTable) -> None:
+        self._fields = [_stems(name, words) for name in table["fields"]]
+        self._other = frozenset().union(*(_stems(name, words) for name in table.get("other_fields", ())))
+        self._sizes = [_stems(name, words) for name in table.get("sizes", ())]
+        self._none, self._some = (_pattern(table.get(side, ())) for side in ("none", "some"))
+        self.each = bool(table.get("each"))
+        """One field that says some is enough against none; otherwise all of them have to."""
+
+    def is_field(self, own: frozenset[str]) -> bool:
+        """Whether a field with such words in its name says how much of it there is."""
+        return any(one <= own for one in self._fields) and not own & self._other
+
+    def is_size(self, own: frozenset[str]) -> bool:
+        """Whether a field says how many there can be: what is as large as that is full."""
+        return own in self._sizes
+
+    def says_some(self, part: str, *, denied: bool) -> bool | None:
+        """Whether a part of a sentence says that there is some, or none; None if it speaks of something else."""
+        for pattern, some in ((self._none, False), (self._some, True)):
+            if pattern is not None and pattern.search(part) is not None:
+                return some != denied
+        return None
+
+    def says_none(self, text: str) -> bool:
+        """Whether a text of a result says none in its own words: a status that is `sold_out`."""
+        return self._none is not None and self._none.search(text.replace("_", " ")) is not None
+
+
+class _Known(Value, frozen=True):
+    """One field that says how much there is."""
+
+    row: Row
+    name: str
+    own: frozenset[str]
+    some: bool
+
+
+class FigureStates:
+    """Looks for parts of sentences that say none where there is some, or some where there is none."""
+
+    def __init__(self, facts: Sequence[Fact], table: StateTable, words: WordTable) -> None:
+        self._table, self._words = table, words
+        self._kinds = [(name, FigureKind(one, words)) for name, one in table.figures.items()]
+        self._known: dict[str, list[_Known]] = defaultdict(list)
+        self._sizes: dict[str, list[Fact]] = defaultdict(list)
+        self._in_row: dict[int, list[Fact]] = defaultdict(list)
+        usable = (fact for fact in facts if fact.trusted and not (fact.echo or fact.asked or fact.stale or fact.label))
+        for fact in islice(usable, _MOST_FACTS):
+            if fact.text == fact.place.name and fact.number is None:
+                continue  # the name of a field is none of its values
+            self._in_row[id(fact.place.row)].append(fact)
+            if fact.number is not None or fact.truth is not None:
+                self._add(fact)
+
+    def _add(self, fact: Fact) -> None:
+        if fact.prose or (fact.counted and fact.number):
+            return  # of lists only that they are empty: which of its items are meant is not known
+        names = islice(fact.place.field.names(), 1, 2) if fact.counted else [fact.place.name]
+        own = frozenset[str]().union(*(_stems(name, self._words) for name in names))
+        some = bool(fact.truth) if fact.number is None else fact.number > 0
+        for name, kind in self._kinds:
+            if kind.is_field(own):
+                self._known[name].append(_Known(fact.place.row, fact.place.name, own, some))
+            elif fact.number and kind.is_size(own):
+                self._sizes[name].append(fact)
+
+    def find(self, sentences: Sentences, mentions: Sequence[Mention]) -> Iterator[tuple[int, int, str]]:
+        """Where a part of a sentence says it, and which field says otherwise."""
+        if not self._known and not self._sizes:
+            return
+        starts = [mention.start for mention in mentions]
+        things: list[Mention] = []
+        number = -1
+        for start, end in sentences.parts():
+            here = [one for one in mentions[bisect_left(starts, start) : bisect_left(starts, end)] if not one.soft]
+            last, number = number, sentences.at(start)
+            if last != number and here:
+                things = []
+            if here:
+                joined = things and not sentences.text[things[-1].end : start].strip(" ,")
+                things = [*things, *here] if joined else here
+            text = sentences.text[start:end]
+            sentence = sentences.all[number]
+            if self._table.is_conditional(_WOULD.sub("", sentences.text[sentence.start : sentence.end])):
+                continue
+            why = None if self._table.is_open(text) else self._contrary(text, things[-_MOST_THINGS:])
+            if why is not None:
+                yield start, end, why
+
+    def _contrary(self, text: str, things: Sequence[Mention]) -> str | None:
+        denied = self._table.denies(text)
+        if _SHARE.search(text):
+            return None  # of many: 80% are on time
+        if denied and (_DIGIT.search(text) or _COMPARED.search(text)):
+            return None
+        for name, kind in self._kinds:
+            said = kind.says_some(text, denied=denied)
+            if said is None:
+                continue
+            why = self._against(name, kind, text, things, said=said)
+            if why is not None:
+                return why
+        return None
+
+    def _against(self, name: str, kind: FigureKind, text: str, things: Sequence[Mention], *, said: bool) -> str | None:
+        groups = [[one] for one in things] or [[]]
+        for group in groups:
+            mine = self._spoken_of([one for one in self._known[name] if _is_of(one.row, group)], text)
+            wrong = [one for one in mine if one.some != said]
+            # Without a name it may be said of one of several.
+            enough = bool(group) and not said and kind.each
+            if wrong and (len(wrong) == len(mine) or enough or (not group and self._table.is_of_all(text, 0))):
+                return f"{wrong[0].name} says otherwise"
+            sizes = () if mine or said else [fact for fact in self._sizes[name] if _is_of(fact.place.row, group)]
+            if any(self._has_room(fact, kind) for fact in sizes):
+                return "no result says that"
+        return None
+
+    def _spoken_of(self, known: Sequence[_Known], text: str) -> Sequence[_Known]:
+        """Of several such fields those that are named: "nothing is due for trips" is said of `trips_due`."""
+        spoken = {one for word, _place in words_in(text) for one in self._words.meanings(word)}
+        counts = [len(one.own & spoken) for one in known]
+        return [one for one, count in zip(known, counts, strict=True) if count == max(counts)] if known else ()
+
+    def _has_room(self, size: Fact, kind: FigureKind) -> bool:
+        """Whether nothing in the row is as large as what it can hold, and nothing says in words that it is full."""
+        row = [fact for fact in self._in_row[id(size.place.row)] if fact is not size]
+        assert size.number is not None
+        return not any(fact.number == size.number or (fact.text and kind.says_none(fact.text)) for fact in row)
+
+
+def _is_of(row: Row, things: Sequence[Mention]) -> bool:
+    """Whether a row has all the names; every row has none."""
+    return all(any(row.names_of_kind(kind) & same for kind, same in one.names.items()) for one in things)
+
+
+def _stems(name: str, words: WordTable) -> frozenset[str]:
+    return frozenset(one for one in words.in_name(name) if not one.startswith("="))
+
+
+def _pattern(listed: Sequence[str]) -> re.Pattern[str] | None:
+    return re.compile(rf"\b(?:{'|'.join(listed)})", re.I) if listed else None
