@@ -268,3 +268,36 @@ def test_what_is_compared_lies_on_the_side_that_is_said(right: str, wrong: str) 
 def test_rows_are_counted_by_a_flag_as_it_stands(right: str, wrong: str) -> None:
     fines = [{"fine_id": f"F-{n}", "reader": f"Reader {n}", "usd": 10.5 + n, "paid": n > 1} for n in range(5)]
     check_both(right, wrong, Source("record 1", {"fines": fines}))
+
+
+TENNIS = Source("record 7", {"court": "Court 3", "day": "2025-06-14", "fee_eur": 18})
+LETTER = Source("record 8", {"text": "The trainer has twisted an ankle, so Court 3 stays closed."}, trusted=False)
+
+
+def test_what_is_not_denied_in_a_sentence_is_still_said() -> None:
+    hearsay = "Court 3 is not open, the trainer has twisted an ankle."
+    assert held(hearsay, TENNIS, LETTER) != []
+    assert held(f"The letter says: {hearsay}", TENNIS, LETTER) == []
+    assert held("The fee of Court 3 is not in the letter, it is 18 euros.", TENNIS, LETTER) == []
+
+
+def test_things_are_counted_in_what_their_field_says() -> None:
+    cellar = Source("record 9", {"cellar": "West", "cider_bottles": 36, "mead_cases": 12})
+    check_both("The West cellar has 36 bottles of cider.", "The West cellar has 36 cases of cider.", cellar)
+
+
+def test_a_share_is_of_the_whole_that_is_named() -> None:
+    use = Source("record 10", {"site": "Mill", "night_kwh": 50, "day_kwh": 100})
+    assert held("Half of the power of the Mill is used at night.", use) != []
+
+
+def test_all_of_some_are_no_more_than_those() -> None:
+    rows = [{"title": name, "overdue": late} for name, late in (("Emma", True), ("Ulysses", True), ("Ada", False))]
+    shelf = Source("record 11", {"books": rows})
+    assert held("All three overdue books are listed.", shelf) != []
+    assert held("All three books are listed.", shelf) == []
+
+
+def test_what_each_costs_is_no_product() -> None:
+    tickets = Source("record 12", {"free_rides": 40, "price_per_extra_ride_eur": 0.5})
+    check_both("Each further ride costs 0.50 euros.", "Each further ride costs 20 euros.", tickets)

@@ -96,7 +96,8 @@ class FieldFit:
         """Whether the words around a claim let it be this field."""
         if fact.place.name == "$" or claim.kind not in _OF_A_FIELD or self.is_computed(claim) or _is_year(claim):
             return True
-        if self._is_per_another(fact, claim) or self._is_in_another_currency(fact, claim):
+        another = self._is_per_another(fact, claim) or self._is_in_another_currency(fact, claim)
+        if another or self._is_in_other_containers(fact, bound):
             return False
         mine = bound.speaks_of(fact)
         if fact.counted:
@@ -224,6 +225,12 @@ class FieldFit:
             said and self._currencies and not fact.echo and not said & (self._currencies | fact.units | fact.money)
         )
 
+    def _is_in_other_containers(self, fact: Fact, bound: Bound) -> bool:
+        """Whether a figure is said of cases, and its field counts bottles."""
+        containers = self._words.words.containers
+        mine, said = fact.own & containers, bound.noun & containers
+        return bool(mine and said) and not mine & said
+
     def _is_as_written(self, fact: Fact, claim: Claim) -> bool:
         """Whether a long figure stands in the row letter by letter: the 0932 of a card."""
         return fact.prose or (
@@ -240,10 +247,11 @@ class FieldFit:
         shared = self._words.words.in_name(f"{value[0]} {value[2].partition(']')[0]}") if value[1] else frozenset()
         if shared:
             sentence = self._cues.words(claim)
+            part = self._words.words.in_name(self._part_around(claim))
             flag = value[2].partition("]")[0]
             if flag in ("True", "False"):
                 return self._says_flag(value[0], claim, is_set=flag == "True")
-            return bool(shared & sentence)
+            return bool(shared & sentence) and (bool(shared & part) or not bound.noun)
         known = fact.words | self._asked_words
         if self.is_narrowed(claim):
             return False
@@ -253,6 +261,12 @@ class FieldFit:
             or bool(bound.spoken & fact.own)
             or self._cues.has("generic", claim)
         )
+
+    def _part_around(self, claim: Claim) -> str:
+        """The part of a sentence between the breaks before and behind a claim."""
+        one = self._sentences.all[self._sentences.at(claim.start)]
+        start = max(self._text.rfind(mark, one.start, claim.start) for mark in ",;:(")
+        return self._text[max(one.start, start) : self._sentences.next_break(claim.end, one.end)]
 
     def is_narrowed(self, claim: Claim) -> bool:
         """Whether the things counted are those with a flag that only some have: "all four late books"."""

@@ -33,6 +33,7 @@ _DOUBTED = re.compile(
     r"instruct\w*|records|question|whether|if)\b|\?",
     re.I,
 )
+_BREAK = re.compile(r"[,;:–—]\s")
 _SHORTEST, _LEAST = 4, 2
 _TELLING = 5
 """The stem of a word that is said by chance is shorter: call, time, site."""
@@ -85,12 +86,15 @@ class Hearsay:
         `is_theirs` says of a place whether its whole line is said to be somebody else's.
         """
         for one in sentences.all if self._theirs else ():
-            text = sentences.text[one.start : one.end]
-            if _DOUBTED.search(text) or self._table.has_denial(text):
+            text = whole = sentences.text[one.start : one.end]
+            if _DOUBTED.search(text):
                 continue
+            if self._table.has_denial(text):  # what is not denied in it is still said: ", the singer has fallen ill"
+                parts = (part for part in _BREAK.split(text) if not self._table.has_denial(part))
+                text = " , ".join(part for part in parts if len(self._stems(part) & self._theirs) >= _LEAST)
             spoken = self._stems(text)
-            believed = _BELIEVED.search(text) is not None
-            if (attributed.search(text) is not None or is_theirs(one.start)) and not believed:
+            believed = _BELIEVED.search(whole) is not None
+            if (attributed.search(whole) is not None or is_theirs(one.start)) and not believed:
                 continue
             told = spoken & self._told
             telling = len(told) >= _LEAST or any(len(word) >= _TELLING for word in told)

@@ -23,6 +23,7 @@ _OF = re.compile(r"\s?(?:of|in)\b", re.I)
 _TWICE = 2
 _MULTIPLE = re.compile(r"doubl|tripl|quadrupl", re.I)
 _OF_SOME = re.compile(r"\s+of\s+(?:them|these|those|all|the|our|your|which)\b", re.I)
+_OF_WHAT = re.compile(r"\s+of\s+(?:your|the|its|their|our|his|her)\s+(?P<whole>(?:[^\W\d_]+\s?){1,3})", re.I)
 _OF_THAT = re.compile(r"\s+of\s+(?:that|it|them|those|this|these|which)\b", re.I)
 
 
@@ -56,7 +57,7 @@ class Shares:
             both = one.number in stated and other.number in stated and one.units == other.units
             if (_are_parts(one, other) and spoken) or both:
                 for over, under in ((one, other), (other, one)):
-                    if whole or not under.path.startswith("the sum"):
+                    if (whole or not under.path.startswith("the sum")) and not self._is_other_whole(claim, over, under):
                         yield from _quotients(over, under, hundred, compared=compared)
         if _OF_SOME.match(self._around.text, claim.end) is not None:
             yield from self._of_counts(sentence, hundred)
@@ -66,6 +67,13 @@ class Shares:
             if claim.number is not None and claim.number >= _TWICE and _MULTIPLE.match(claim.text):
                 continue  # that there are three of something does not triple anything
             yield Calculation(term.number / (100 if "percent" in term.units else 1), frozenset(), term.path, (term,))
+
+    def _is_other_whole(self, claim: Claim, over: Term, under: Term) -> bool:
+        """Whether a share is said of something else than two fields of a row: half of the use is not night by day."""
+        if claim.kind != "ratio" or over.column == under.column or under.row is NOWHERE:
+            return False
+        match = _OF_WHAT.match(self._around.text, claim.end)
+        return match is not None and not self._words.in_name(match["whole"]) & (under.own | under.described)
 
     def _of_counts(self, sentence: Meanings, hundred: Decimal) -> Iterator[Calculation]:
         """Half of them are late: the rows that have something in common, of all rows of their list."""

@@ -31,9 +31,10 @@ _LASTS = re.compile(
 )
 _HOURS_A_DAY = 24
 _NEAR = 40
+_BREAK = re.compile(r"[,;:.!?()]\s")
 _APART = re.compile(
     r"\b(?:between|apart|after|afterwards|later|earlier|sooner|from|until|till|to|since|before|gap|within|long|then|more|less|"
-    r"another|over|longer|of|ahead|next|following|rest|remaining|left|span|stay|range|wait|notice|period|by|away|behind)\b",
+    r"another|over|longer|of|ahead|next|following|rest|remaining|left|span|stay|range|wait|notice|period|by|away|behind|ago|overdue|due|old|early)\b",
     re.I,
 )
 """ What says beside a length of time that it lies between two things."""
@@ -76,8 +77,9 @@ class TimeSpans:
     def between(self, claim: Claim) -> Iterator[Calculation]:
         """What lies between two days or two times; those of two things only where the words beside it say so."""
         text = self._around.text
-        near = text[max(0, claim.start - _NEAR) : claim.start] + " " + text[claim.end : claim.end + _NEAR]
-        apart = _APART.search(near) is not None
+        before, behind = text[max(0, claim.start - _NEAR) : claim.start], text[claim.end : claim.end + _NEAR]
+        near = f"{_BREAK.split(before)[-1]} {_BREAK.split(behind)[0]}"
+        apart = _APART.search(near) is not None or before.endswith(" in ")
         yield from (one for one in self._between(claim) if apart or not _are_of_two_rows(one))
 
     def _between(self, claim: Claim) -> Iterator[Calculation]:
@@ -156,9 +158,9 @@ def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> Calculation:
 
 
 def _are_of_two_rows(made: Calculation) -> bool:
-    """Whether both ends are the same field of two things of a list."""
+    """Whether the ends are of two things."""
     one, other = made.terms
-    return one.row is not other.row and one.column == other.column
+    return one.row is not other.row
 
 
 def _day(fact: Fact) -> date | None:

@@ -56,7 +56,7 @@ _MOST_DERIVED = 60
 _OF_A_THING = ("number", "date", "time", "ordinal", "ratio")
 _RANKS = ("exact", "rounded", "counted", "derived", "echo")
 
-_MADE = "$.made."
+_MADE, _KEYS = "$.made.", "$.keys"
 _ACCORDING_TO = re.compile(r"\W{0,3}according to [^:\n]{1,60}:", re.I)
 _SOME_OF = re.compile(r"\b(?:the|other|first|last|those|these|all|both|remaining|next|latest|of|between)\s+$", re.I)
 
@@ -381,8 +381,9 @@ class Tracer:
             return self._cues.has("scope", claim) or spoken
         if fact.echo:
             return self._users.may_repeat(claim, bound)
-        if fact.prose and fact.place.path.startswith(_MADE):
-            return False  # the words of a note that a model wrote are no finding of its own
+        path = fact.place.path
+        if (fact.prose and path.startswith(_MADE)) or (claim.kind == "number" and path.startswith(_KEYS)):
+            return False  # the words of a note that a model wrote are no finding of its own, nor is a key
         if fact.stale != is_past(self._text, claim) and (fact.stale or fact.own & self._old):
             return False
         return fact.trusted or self._cues.has("attribution", claim) or self._is_theirs(claim.start)

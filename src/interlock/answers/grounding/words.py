@@ -44,6 +44,8 @@ class WordTable:
                 self._groups[stem(word)] = kept | {f"={name}"}
         self.amounts: Meanings = frozenset(f"={name}" for name in table["amounts"])
         """What fields are called that hold money or a length of time, whether or not they name its unit."""
+        self.containers: Meanings = frozenset(map(stem, table["containers"]))
+        """What things are counted in, no two of which are the same."""
         self._known: dict[str, Meanings] = {}
         self._in_name = lru_cache(maxsize=4096)(self._find_in_name)
 
