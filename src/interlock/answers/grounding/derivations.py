@@ -18,6 +18,7 @@ from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.groups import Groups
 from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.question_products import QuestionProducts
 from interlock.answers.grounding.row_counts import RowCounts
 from interlock.answers.grounding.rows import NOWHERE
 from interlock.answers.grounding.shares import Shares
@@ -69,6 +70,7 @@ class Derivations:
         self._groups = Groups(values, usable, words.words)
         self._counted = RowCounts(around.text, mentions, usable)
         self._shares = Shares(self._terms, self._counts, self._wanted, around, words.words)
+        self._of_user = QuestionProducts(self._wanted, around)
         asked = " ".join(fact.text for fact in facts if fact.echo and fact.text)
         self._asked = words.words.in_name(asked[:_MOST_ASKED])
         """What the question speaks of: an answer need not say it again."""
@@ -79,13 +81,16 @@ class Derivations:
         """The sources and the calculation behind a figure; None if there is none that the sentence speaks of."""
         if claim.number is None or claim.kind not in ("number", "ratio"):
             return None
+        if self._of_user.is_reckoned_with(claim):
+            return _QUESTION, "what another figure is made from"
         compared = self._cues.has("against", claim)
         for made in self._ways(claim, bound):
             if not self._agrees(claim, made) or is_turned(self._text, claim, made, self._mentions):
                 continue
             if _fits(bound, made, compared=compared):
                 source = ", ".join(dict.fromkeys(term.source for term in made.terms))
-                self._terms.append(Term.from_others(claim.number, claim.units, source, made.what))
+                self._of_user.note(claim, made)
+                self._terms.append(Term.from_others(claim.number, claim.units or made.units, source, made.what))
                 exact = Term.from_others(made.number, made.units or claim.units, source, made.what)
                 self._shares.made.setdefault(self._around.number(claim), []).append(exact)
                 if made.what.startswith("the sum"):
@@ -107,11 +112,13 @@ class Derivations:
             yield from self._averages(claim)
         yield from self._sums(claim, bound)
         if self._cues.has("difference", claim):
-            yield from self._differences(claim)
+            yield from self._differences(claim, bound)
         if self._cues.has("sum", claim):
-            yield from self._pair_sums(claim)
-        if self._cues.has("product", claim):
-            yield from self._products(claim)
+            yield from self._pair_sums(claim, bound)
+        multiplied = self._cues.has("product", claim)
+        if multiplied or _digits(claim) >= _TELLING:
+            yield from self._products(claim, multiplied=multiplied)
+        yield from self._of_user.find(claim, cued=multiplied or self._cues.has("needed", claim))
         if claim.units:
             yield from self._portions(claim)
         else:
@@ -157,14 +164,15 @@ class Derivations:
             total = sum((term.number for term in some), Decimal(0))
             yield Calculation(total / len(some), some[0].units, f"the mean of {group.what}", some)
 
-    def _pairs(self, claim: Claim) -> Iterator[tuple[Term, Term]]:
+    def _pairs(self, claim: Claim, bound: Bound) -> Iterator[tuple[Term, Term]]:
         """Values of one unit, in pairs."""
         some = [term for term in [*self._terms, *self._wanted] if term.number and self._is_of_kind(term, claim)]
         some = some[-_MOST_PAIRED:]
         sentence, stated = self._around.words(claim, earlier=True), self._around.figures(claim, earlier=True)
         spoken = {id(term) for term in some if term.own & sentence or term.number in stated or term.row is NOWHERE}
         for one, other in combinations(some, 2):
-            if _comparable(one, other, (id(one) in spoken) + (id(other) in spoken)):
+            both = (id(one) in spoken) + (id(other) in spoken)
+            if _comparable(one, other, both) or (both and one.row is other.row and bound.fit(one.row) > 0):
                 yield one, other
 
     def _is_of_kind(self, term: Term, claim: Claim) -> bool:
@@ -176,7 +184,7 @@ class Derivations:
             return True
         return bool(self._words.measures.dimensions(claim.units) & self._words.measures.dimensions(term.units))
 
-    def _differences(self, claim: Claim) -> Iterator[Calculation]:
+    def _differences(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
         if abs(claim.number or Decimal(0)) >= _LARGE:
             columns = [terms for terms in self._groups.columns.values() if 2 <= len(terms) <= _MOST_COUNTED]
             totals = [Term.total(terms, terms[0].column) for terms in columns[:_MOST_TOTALS]]
@@ -185,20 +193,22 @@ class Derivations:
                 if one.units == other.units and (one.units or (one.own & sentence and other.own & sentence)):
                     number = one.number - other.number
                     yield Calculation(number, one.units, f"{one.path} - {other.path}", (one, other))
-        for one, other in self._pairs(claim):
+        for one, other in self._pairs(claim, bound):
             number = one.number - other.number
             yield Calculation(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))
 
-    def _pair_sums(self, claim: Claim) -> Iterator[Calculation]:
-        for one, other in self._pairs(claim):
+    def _pair_sums(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
+        for one, other in self._pairs(claim, bound):
             number = one.number + other.number
             yield Calculation(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
 
-    def _products(self, claim: Claim) -> Iterator[Calculation]:
-        factors = [term for term in [*self._terms, *self._counts, *self._wanted] if _is_count(term)][:_MOST_COUNTED]
+    def _products(self, claim: Claim, *, multiplied: bool) -> Iterator[Calculation]:
+        """Prices times counts; where no word says so, times a count that the user has named, and of no chance hit."""
+        known = [*self._terms, *self._counts, *self._wanted] if multiplied else self._wanted
+        factors = [term for term in known if _is_count(term)][:_MOST_COUNTED]
         prices = [term for term in self._terms if self._is_convertible(term, claim)][-_MOST_COUNTED:]
         for price in prices:
-            for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")):
+            for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")) if multiplied else ():
                 yield Calculation(price.number * times, price.units, f"{price.path} * {what}", (price,))
             for factor in factors:
                 if factor is not price:
