@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from interlock.answers.grounding import Source, ground
+from interlock.answers.grounding import Source, default_vocabulary, ground
+from interlock.answers.requirements import CallSeen
+from interlock.answers.staleness import mark_stale
+from interlock.values import Status
 
 FILMS = Source(
     "record 1",
@@ -158,3 +161,50 @@ def test_a_share_of_two_figures_that_stand_beside_it() -> None:
 def test_rows_are_counted_by_each_value_that_they_share() -> None:
     check_both("Two of the four are manned.", "Three of the four are manned.", POSTS)
     check_both("Two of the four are locked.", "Three of the four are locked.", POSTS)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("18 bags of 25 kg are 450 kg.", "18 bags of 25 kg are 540 kg."),
+        (
+            "The yard holds 900 kg, so your 450 leave 450 kg free.",
+            "The yard holds 900 kg, so your 540 leave 360 kg free.",
+        ),
+        ("A bag is $4.20, so 18 come to $75.60.", "A bag is $4.20, so 18 come to $57.60."),
+        ("A bag is $4.20, so 18 come to $75.60.", "A bag is $4.20, so 16 come to $75.60."),
+    ],
+)
+def test_what_figures_of_the_question_come_to(right: str, wrong: str) -> None:
+    asked = Source("question", "I need 18 bags of 25 kg each. Is there room in the yard?", echo=True)
+    check_both(right, wrong, Source("record 1", {"yard": "Mill Road", "holds_kg": 900, "bag_usd": 4.2}), asked)
+
+
+def test_what_is_needed_is_no_product_with_a_value_of_the_results() -> None:
+    asked = Source("question", "May I take 2 ladders?", echo=True)
+    rules = Source("record 1", {"deposit_usd": 10, "ladders": 2})
+    assert held("Loans over twenty dollars need a deposit.", rules, asked) == ["twenty dollars"]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("Low Tide: 30 of 120 seats are still free.", "Low Tide: 40 of 120 seats are still free."),
+        ("90 are booked for Low Tide, 36 for Two Rivers.", "36 are booked for Low Tide, 90 for Two Rivers."),
+        ("Low Tide: 90 of 120 gone.", "Low Tide: 90 of 150 gone."),
+    ],
+)
+def test_parts_of_one_thing_and_figures_before_their_thing(right: str, wrong: str) -> None:
+    check_both(right, wrong, FILMS)
+
+
+def test_a_sum_that_is_due_takes_the_place_of_no_day() -> None:
+    arguments = {"rent_id": "M-4"}
+    rent = Source("record 1", {"rent_id": "M-4", "due_eur": 640, "due": "2026-03-05"}, about=arguments)
+    credit = Source("record 2", {"rent_id": "M-4", "due_eur": 600}, about=arguments)
+    calls = [
+        CallSeen(1, "get_rent", Status.OK, arguments=arguments),
+        CallSeen(2, "credit_rent", Status.OK, arguments=arguments, changes=True),
+    ]
+    known = mark_stale([rent, credit], calls, default_vocabulary().words)
+    check_both("M-4 now comes to €600, due on 5 March.", "M-4 now comes to €640, due on 5 March.", *known)

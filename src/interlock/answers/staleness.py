@@ -6,6 +6,7 @@ arguments say which thing a change was made to, and the fields of its result whi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
@@ -40,6 +41,10 @@ _NO_FIELD = frozenset(
 """Names that many fields have: that a change returns one says nothing about what was read before."""
 _LOOKED = (Status.OK, Status.NO_DATA, Status.PLANNED)
 _MOST_FIELDS = 200
+_A_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_DAY_OF = re.compile(r"(?:time|date|day|at|on)$", re.I)
+_APART = {"figure", "day"}
+"""What a value is that cannot take the place of the other."""
 
 
 def mark_stale(sources: Sequence[Source], calls: Sequence[CallSeen], words: WordTable) -> tuple[Source, ...]:
@@ -87,11 +92,13 @@ def _mark(source: Source, change: CallSeen, made: Source | None, words: WordTabl
     moved = find_moved(
         source.value, source.about, read_change(change.arguments, value, frozenset(all_fields(source.value)))
     )
-    changed = [_stems(name, words) for name in {*_fields(change.arguments), *_fields(value)}]
+    changed = [(_stems(name, words), kind) for name, kind in {*_fields(change.arguments), *_fields(value)}]
     stale = tuple(
         name
-        for name in dict.fromkeys(_fields(source.value))
-        if any(_stems(name, words) & other for other in changed) and not name.endswith(("_id", "name"))
+        for name, kind in dict.fromkeys(_fields(source.value))
+        # A sum that is due (`amount_due`) is no new day on which it is (`due`).
+        if any(_stems(name, words) & other and {kind, its} != _APART for other, its in changed)
+        and not name.endswith(("_id", "name"))
     )
     if not stale:
         return replace(source, stale_paths=source.stale_paths | moved) if moved else source
@@ -115,8 +122,8 @@ def _ids(arguments: Json) -> Iterator[str]:
                 yield plain_name(value)
 
 
-def _fields(value: Json) -> Iterator[str]:
-    """The names of the fields in a result that have a value of their own."""
+def _fields(value: Json) -> Iterator[tuple[str, str]]:
+    """The names of the fields in a result that have a value of their own, and whether that is a figure or a day."""
     waiting, left = [value], _MOST_FIELDS
     while waiting and left:
         one = waiting.pop()
@@ -126,6 +133,13 @@ def _fields(value: Json) -> Iterator[str]:
                     waiting.append(inner)
                 else:
                     left -= 1
-                    yield str(name)
+                    yield str(name), _kind(str(name), inner)
         elif isinstance(one, list):
             waiting += one[:50]
+
+
+def _kind(name: str, value: Json) -> str:
+    """A figure or a day; not the day of a figure (`reading_time`), which changes with it."""
+    if isinstance(value, str):
+        return "day" if _A_DAY.match(value) and not _DAY_OF.search(name) else ""
+    return "figure" if isinstance(value, int | float) and not isinstance(value, bool) else ""

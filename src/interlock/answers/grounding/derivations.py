@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import partial
-from itertools import combinations
+from itertools import combinations, islice
 
 from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim, Units
@@ -18,8 +18,9 @@ from interlock.answers.grounding.contrasts import is_turned
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.figures import is_plain_count
-from interlock.answers.grounding.known_terms import KnownTerms, TermList, field_of
+from interlock.answers.grounding.known_terms import KnownTerms, TermList, field_of, is_count
 from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.question_products import QuestionProducts
 from interlock.answers.grounding.row_counts import RowCounts
 from interlock.answers.grounding.rows import NOWHERE
 from interlock.answers.grounding.shares import Shares
@@ -70,6 +71,7 @@ class Derivations:
         self._spans = TimeSpans(known.spans, self._terms, around)
         self._counted = RowCounts(around.text, mentions, known.rows)
         self._shares = Shares(self._terms, known.counts, known.wanted, around, words.words)
+        self._of_user = QuestionProducts(self._wanted, around)
         self._asked = words.words.in_name(known.asked[:_MOST_ASKED])
         """What the question speaks of: an answer need not say it again."""
         self._summed: dict[int, Sequence[Term]] = {}
@@ -82,13 +84,16 @@ class Derivations:
         """
         if claim.number is None or claim.kind not in ("number", "ratio"):
             return None
+        if self._of_user.is_reckoned_with(claim):
+            return _QUESTION, "what another figure is made from"
         compared = self._cues.has("against", claim)
         for made in self._ways(claim, bound):
             if not self._agrees(claim, made) or is_turned(self._text, claim, made, self._mentions):
                 continue
             if _fits(bound, made, compared=compared) and (past or not self._is_old(made)):
                 source = ", ".join(dict.fromkeys(term.source for term in made.terms))
-                self._terms.append(Term.from_others(claim.number, claim.units, source, made.what))
+                self._of_user.note(claim, made)
+                self._terms.append(Term.from_others(claim.number, claim.units or made.units, source, made.what))
                 exact = Term.from_others(made.number, made.units or claim.units, source, made.what)
                 self._shares.made.setdefault(self._around.number(claim), []).append(exact)
                 if made.what.startswith("the sum"):
@@ -138,8 +143,11 @@ class Derivations:
             yield from self._differences(claim, bound)
         if self._cues.has("sum", claim) and _ALL_OF.search(self._around.sentence(claim)) is None:
             yield from self._pair_sums(claim, bound)
-        if self._cues.has("product", claim) and _OF_EACH.search(self._text[: claim.start][-_LEAD:]) is None:
-            yield from self._products(claim)
+        each = _OF_EACH.search(self._text[: claim.start][-_LEAD:]) is not None
+        multiplied = self._cues.has("product", claim) and not each
+        if multiplied or (_digits(claim) >= _TELLING and not each):
+            yield from self._products(claim, multiplied=multiplied)
+        yield from self._of_user.find(claim, cued=multiplied or self._cues.has("needed", claim))
 
     def _agrees(self, claim: Claim, made: Calculation) -> bool:
         assert claim.number is not None
@@ -188,7 +196,8 @@ class Derivations:
         sentence, stated = self._around.words(claim, earlier=True), self._around.figures(claim, earlier=True)
         spoken = {id(term) for term in some if term.own & sentence or term.number in stated or term.row is NOWHERE}
         for one, other in combinations(some, 2):
-            if _comparable(one, other, (id(one) in spoken) + (id(other) in spoken)):
+            both = (id(one) in spoken) + (id(other) in spoken)
+            if _comparable(one, other, both) or (both and one.row is other.row and bound.fit(one.row) > 0):
                 yield one, other
 
     def _may_be_paired(self, said: Units, units: Units) -> bool:
@@ -224,10 +233,12 @@ class Derivations:
             number = one.number + other.number
             yield Calculation(number, one.units or other.units, f"{one.path} + {other.path}", (one, other))
 
-    def _products(self, claim: Claim) -> Iterator[Calculation]:
-        factors = list(self._terms.factors())
+    def _products(self, claim: Claim, *, multiplied: bool) -> Iterator[Calculation]:
+        """Prices times counts; where no word says so, times a count that the user has named, and of no chance hit."""
+        named = (term for term in self._wanted if is_count(term))
+        factors = list(self._terms.factors() if multiplied else islice(named, _MOST_COUNTED))
         for price in self._terms.last_in(partial(self._is_convertible, claim.units), _MOST_COUNTED):
-            for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")):
+            for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")) if multiplied else ():
                 yield Calculation(price.number * times, price.units, f"{price.path} * {what}", (price,))
             for factor in factors:
                 if factor is not price:

@@ -125,11 +125,23 @@ class FieldFit:
                 return False
         if mine > _WEAK or claim.kind != "number" or fact.number is None or claim.units & fact.units or fact.prose:
             return True
+        return bool(claim.units) or _is_telling(claim) or self._is_counted(fact, claim, bound)
+
+    def _is_counted(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
+        """Whether the word behind a figure is one that the results have, or is said of a part before it."""
         known = fact.words | self._asked_words | self._words_of(fact.source)
         if fact.own & _QUANTITIES:
             known |= self._all_words()
-        spoken = bool(claim.units) or _is_telling(claim) or not bound.noun or bool(bound.noun & known)
+        said = not bound.noun or bool(bound.noun & known) or self._is_whole(claim)
+        spoken = bool(claim.units) or _is_telling(claim) or said
         return spoken and not self._lacks_unit(fact, claim, bound)
+
+    def _is_whole(self, claim: Claim) -> bool:
+        """Whether a part of it is said before a figure, so that the word behind is said of that: 41 of 45 taken."""
+        at = bisect_left(self._said, claim.start, key=lambda one: one.start)
+        part = self._said[at - 1] if at else claim
+        is_less = part.number is not None and claim.number is not None and part.number < claim.number
+        return is_less and is_part_of(self._text, part, claim)
 
     def _lacks_unit(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
         """Whether a bare figure is of something else than a field with a unit: 24 that are free are no price."""

@@ -199,7 +199,8 @@ class _Reader:
         self._seen = around
 
     def _count(self, place: ValuePath, count: int, key: str = "", item: Json = None) -> None:
-        what = ("counted", count, key, item) if key else ("counted", count)
+        # Two may be locked, and two others lit; that each of them is one of a kind says nothing.
+        what = ("counted", count, key, item) if key and count > 1 else ("counted", count)
         if ("length", *what) not in self._seen:
             there = place.length(f"[{key}={item}]") if item is not None else place.length()
             self._note(there, what, number=Decimal(count), counted=True)

@@ -57,7 +57,8 @@ class Shares:
             both = one.number in stated and other.number in stated and one.units == other.units
             if (_are_parts(one, other) and spoken) or both:
                 for over, under in ((one, other), (other, one)):
-                    if (whole or not under.path.startswith("the sum")) and not self._is_other_whole(claim, over, under):
+                    is_whole = whole or both or not under.path.startswith("the sum")
+                    if is_whole and not self._is_other_whole(claim, over, under):
                         yield from _quotients(over, under, hundred, compared=compared)
         if _OF_SOME.match(self._around.text, claim.end) is not None:
             yield from self._of_counts(sentence, hundred)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -163,7 +163,9 @@ class Tracer:
         first = self._mentions[at] if at < len(self._mentions) else None
         if first is None or first.soft or first.start >= sentence.end:
             return _ORDERS
-        return _ORDERS[:1] if first.start < claim.start else _ORDERS[1:]
+        here = self._said[bisect_left(self._said, sentence.start, key=lambda one: one.start) :]
+        figure = next(one for one in here if (one.kind, one.units) == (claim.kind, claim.units))
+        return _ORDERS[:1] if first.start < figure.start else _ORDERS[1:]
 
     def _foreign(self, found: Sequence[Support]) -> list[Support]:
         """Sentences in another language in which nothing is traced to a result: what they claim cannot be read."""
