@@ -28,7 +28,7 @@ class Opposites:
     def __init__(self, facts: Sequence[Fact], table: StateTable, words: WordTable) -> None:
         self._table, self._words = table, words
         self._sides: list[tuple[Row, str, int, str]] = []
-        """A row, the pair of words that it is about, which side of it the row is on, and how that is written."""
+        """A row, the pair of words that it is about (none for other states), its side, and the field."""
         self._present: dict[frozenset[str], list[Row]] = defaultdict(list)
         """By the words of a field: the rows that have something there."""
         usable = (fact for fact in facts if fact.trusted and not (fact.echo or fact.asked or fact.stale))
@@ -49,10 +49,12 @@ class Opposites:
                 not fact.truth,
             )
         elif 0 < len(fact.text) <= _LONGEST_STATE and fact.place.name.lower() in self._table.kinds:
-            spoken, turned = {stem(word) for word, _place in words_in(fact.text)}, False
+            said = {word.lower() for word, _place in words_in(fact.text.replace("_", " "))}
+            spoken, turned = (set[str]() if said & self._table.partly else {stem(word) for word in said}), False
         else:
             return
-        for pair, side in self._table.sides_of(spoken):
+        pairs = list(self._table.sides_of(spoken))
+        for pair, side in pairs or [("", 0)]:
             self._sides.append((fact.place.row, pair, side ^ turned, fact.place.name))
 
     def find(self, text: str, named: Callable[[], Sequence[Row] | None]) -> Iterator[str]:
@@ -70,8 +72,11 @@ class Opposites:
     def _contrary(self, said: Sequence[tuple[str, int]], rows: Sequence[Row] | None) -> Iterator[str]:
         fitting = None if rows is None else {id(row) for row in rows}
         for pair, side in said:
-            mine = [one for one in self._sides if one[1] == pair and (fitting is None or id(one[0]) in fitting)]
-            if mine and all(one[2] != side for one in mine):
+            here = [one for one in self._sides if fitting is None or id(one[0]) in fitting]
+            mine = [one for one in here if one[1] == pair]
+            # Of things in other states besides, some may be as it is said.
+            fields = {one[3] for one in mine}
+            if mine and all(one[2] != side for one in mine) and not any(one[3] in fields for one in here if not one[1]):
                 yield f"{mine[0][3]} says the contrary"
                 return
 

@@ -55,8 +55,14 @@ class Lexicon:
         self.inward = frozenset(map(stem_of, requests["inward"]))
         self.approvals = self._stems(table["approvals"]["verbs"])
         self.entries = self._stems(table["entries"]["verbs"])
+        self.amendments = self._stems(table["amendments"]["verbs"])
         self.refusals = self._stems(table["refusals"]["verbs"])
         self.same = [self._stems(group) for group in table["same"]["groups"]]
+        self.courses = [frozenset(group) for group in table["states"]["courses"]]
+        told = {name: frozenset(listed) for name, listed in table["states"].items() if name != "courses"}
+        self.attitudes, self.contrasts, self.own_records = told["attitudes"], told["contrasts"], told["own_records"]
+        self.vacancies, self.months, self.days = told["vacancies"], told["months"], told["days"]
+        self.fillings, self.marks = self._stems(told["fillings"]), self._stems(told["marks"])
         self.means = frozenset(table["means"]["words"])
         self.media = {word: medium for medium, names in table["media"].items() for word in names}
 

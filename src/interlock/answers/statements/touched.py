@@ -111,9 +111,23 @@ class Objects:
         found = []
         for thing in self.all if ids else ():
             other = any(key in thing.names and thing.names[key] != codes[key] for key in codes if _ID.search(key))
-            if not other and not ids.isdisjoint(thing.names.values()):
+            # By its name, where it stands alone: of the rows of a list many may be of the same person.
+            called = thing.siblings < 0 and any(thing.names.get(key) in self.names_of(codes[key]) for key in codes)
+            if not other and (called or not ids.isdisjoint(thing.names.values())):
                 found.append(thing)
         return found
+
+    def has_changed(self, clause: Sequence[str], record: int) -> bool:
+        """Whether a thing that a clause names by its code reads otherwise after a record than before it."""
+        tokens = {plain_name(word) for word in clause}
+        named = [thing for thing in self.all if any(is_code(name) and name in tokens for name in thing.names.values())]
+        before = [thing for thing in named if 0 < thing.record < record]
+        return any(
+            old.values.keys() == new.values.keys() and old.values != new.values
+            for new in named
+            if new.record > record
+            for old in before[-_MOST_TOUCHED:]
+        )
 
     def rows_beside(self, thing: Thing) -> list[Thing]:
         """The objects of the list that an object is in, in their order."""
