@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from interlock.answers.grounding.rows import plain_name
 from interlock.answers.statements.deeds import Deed, Doer
 from interlock.answers.statements.effect_calls import EffectCall
 from interlock.answers.statements.lexicon import Lexicon
@@ -25,13 +26,16 @@ class Consequences:
     def __init__(self, calls: Sequence[EffectCall], objects: Objects, words: Lexicon) -> None:
         self._made = calls if all(call.is_done for call in calls) else ()
         self._objects, self._words = objects, words
+        self._changed: frozenset[str] | None = None  # worked out where it is asked for
 
     def has(self, deed: Deed) -> bool:
         """Whether a deed that is no tool's own is what a call has brought about."""
         if deed.doer is not Doer.NOBODY or not self._made:
             return False
         if deed.verb in self._words.amendments:
-            return any(self._objects.has_changed(deed.clause, call.effect.record) for call in self._made)
+            if self._changed is None:
+                self._changed = self._objects.changed_codes([call.effect.record for call in self._made])
+            return any(plain_name(word) in self._changed for word in deed.clause)
         return self._is_that(deed)
 
     def _is_that(self, deed: Deed) -> bool:

@@ -117,17 +117,16 @@ class Objects:
                 found.append(thing)
         return found
 
-    def has_changed(self, clause: Sequence[str], record: int) -> bool:
-        """Whether a thing that a clause names by its code reads otherwise after a record than before it."""
-        tokens = {plain_name(word) for word in clause}
-        named = [thing for thing in self.all if any(is_code(name) and name in tokens for name in thing.names.values())]
-        before = [thing for thing in named if 0 < thing.record < record]
-        return any(
-            old.values.keys() == new.values.keys() and old.values != new.values
-            for new in named
-            if new.record > record
-            for old in before[-_MOST_TOUCHED:]
-        )
+    def changed_codes(self, records: Sequence[int]) -> frozenset[str]:
+        """The codes of things that read otherwise after one of these records than they did before it."""
+        found, last = set[str](), dict[tuple[str, tuple[str, ...]], Thing]()
+        for thing in sorted((one for one in self.all if one.record), key=lambda one: one.record):
+            for code in filter(is_code, thing.names.values()):
+                old = last.get((code, (*thing.values,)))
+                if old is not None and old.values != thing.values:
+                    found |= {code} if any(old.record < one < thing.record for one in records) else set()
+                last[code, (*thing.values,)] = thing
+        return frozenset(found)
 
     def rows_beside(self, thing: Thing) -> list[Thing]:
         """The objects of the list that an object is in, in their order."""
