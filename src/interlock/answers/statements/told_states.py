@@ -69,7 +69,7 @@ class ToldStates:
         sweeping = {*deed.after[:1]} & {"out", "up"} or {*deed.clause} & {"fully", "completely"}
         if deed.verb not in self._words.fillings or not sweeping or _NEW & {*deed.clause}:
             return False
-        row = self._named([row for row in self._rows if row.full is not None], deed.sentence.words)
+        row = self._row_of([row for row in self._rows if row.full is not None], deed.sentence.words)
         return row is not None and row.full is True
 
     def _is_marked(self, deed: Deed) -> bool:
@@ -84,7 +84,7 @@ class ToldStates:
         """ "Ford Transit, 9:00, in progress": the state of the row that the sentence names."""
         if deed.form is not Form.PHRASE:
             return False
-        row = self._named([row for row in self._rows if row.state], deed.sentence.words)
+        row = self._row_of([row for row in self._rows if row.state], deed.sentence.words)
         if row is None:
             return False
         state = " ".join(row.state)
@@ -109,7 +109,7 @@ class ToldStates:
         heads = {deed.verb} if deed.verb else {words.verbs.stem(word) for word in deed.subject}
         return bool(heads & words.flows)
 
-    def _named(self, rows: Sequence[_Row], said: Sequence[str]) -> _Row | None:
+    def _row_of(self, rows: Sequence[_Row], said: Sequence[str]) -> _Row | None:
         """The row of which a sentence has the most names, where no other has as many."""
         spoken = frozenset(said)
         scores = [len(row.names & spoken) for row in rows]
