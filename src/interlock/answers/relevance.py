@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from interlock.answers.grounding import Grounded
 from interlock.answers.history import History
 from interlock.answers.statements import EffectStatement
+from interlock.answers.statements.verb_groups import Stance
 from interlock.values import Json, Status
 
 _WORD = re.compile(r"[^\W\d_]{4,}")  # four letters and more: shorter words are in any text
@@ -19,12 +20,14 @@ def is_irrelevant(
 ) -> bool:
     """Whether neither a figure nor enough words of the draft come from the results, but for those in the question.
 
-    What the records agree to was done is something to rest on, too, and so is the name of a flag: whether it is said
-    the right way round is looked at elsewhere. A bare "yes" rests on nothing.
+    What the records agree to was done, or was looked for and not found, is something to rest on, too, and so is the
+    name of a flag: whether it is said the right way round is looked at elsewhere. A bare "yes" rests on nothing.
     """
     if grounded.cites or not any(call.status is Status.OK for call in history.calls):
         return False
-    if any(call.changes for call in history.calls) and any(one.agrees for one in statements):
+    changed = any(call.changes for call in history.calls)
+    empty = any(call.status is Status.NO_DATA for call in history.calls)
+    if any(one.agrees and (changed or (empty and one.stance is Stance.FAILED)) for one in statements):
         return False
     said, values = _text_words(draft), [source.value for source in history.sources]
     if said & {word for value in values for word in _flag_words(value)}:

@@ -18,7 +18,6 @@ from interlock.answers.grounding.state_words import StateTable
 from interlock.answers.grounding.words import WordTable, stem, words_in
 
 _NO = re.compile(r"\b(?:no|without(?:\s+an?|\s+any)?)\s+(?=[a-z])", re.I)
-_IN_PART = re.compile(r"\b(?:part|partly|partially|half|not|nearly|almost)\b", re.I)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MOST_WORDS, _MOST_FACTS = 3, 2_000
 _LONGEST_STATE = 40
@@ -30,7 +29,7 @@ class Opposites:
     def __init__(self, facts: Sequence[Fact], table: StateTable, words: WordTable) -> None:
         self._table, self._words = table, words
         self._sides: list[tuple[Row, str, int, str]] = []
-        """A row, the pair of words that it is about, which side of it the row is on, and how that is written."""
+        """A row, the pair of words that it is about (none for other states), its side, and the field."""
         self._present: dict[frozenset[str], list[Row]] = defaultdict(list)
         """By the words of a field: the rows that have something there."""
         usable = (fact for fact in facts if fact.trusted and not (fact.echo or fact.asked or fact.stale))
@@ -59,12 +58,13 @@ class Opposites:
             self._sides.append((fact.place.row, pair, side ^ turned, fact.place.name))
 
     def _add_state(self, fact: Fact) -> None:
-        """A state, in whatever way it is written: inProgress, in_progress."""
+        """A state, in whatever way it is written: inProgress, in_progress. What is partly paid is outstanding, too."""
         text = _CAMEL.sub(" ", fact.text).replace("_", " ").replace("-", " ")
-        if _IN_PART.search(text):
-            return  # what is partly paid is outstanding, too
-        sides = {*self._table.sides_of({stem(word) for word, _place in words_in(text)})}
-        for pair, side in sides | {*self._table.opposite_words(text)}:
+        words = {word.lower() for word, _place in words_in(text)}
+        sides = set[tuple[str, int]]()
+        if not words & self._table.partly:
+            sides = {*self._table.sides_of({stem(word) for word in words}), *self._table.opposite_words(text)}
+        for pair, side in sides or {("", 0)}:
             self._sides.append((fact.place.row, pair, side, fact.place.name))
 
     def find(self, text: str, named: Callable[[], Sequence[Row] | None]) -> Iterator[str]:
@@ -82,9 +82,12 @@ class Opposites:
     def _contrary(self, said: Sequence[tuple[str, int]], rows: Sequence[Row] | None, *, of_all: bool) -> Iterator[str]:
         fitting = None if rows is None else {id(row) for row in rows}
         for pair, side in said:
-            mine = [one for one in self._sides if one[1] == pair and (fitting is None or id(one[0]) in fitting)]
-            wrong = [one for one in mine if one[2] != side]
-            if wrong and (len(wrong) == len(mine) or (of_all and rows is None)):
+            here = [one for one in self._sides if fitting is None or id(one[0]) in fitting]
+            mine = [one for one in here if one[1] == pair]
+            wrong, fields = [one for one in mine if one[2] != side], {one[3] for one in mine}
+            # Of things in other states besides, some may be as it is said.
+            others = any(one[3] in fields for one in here if not one[1])
+            if wrong and ((len(wrong) == len(mine) and not others) or (of_all and rows is None)):
                 yield f"{wrong[0][3]} says the contrary"
                 return
 

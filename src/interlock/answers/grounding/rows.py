@@ -119,7 +119,7 @@ class NamesOfRows:
         return found
 
     def _find_naming(self, keys: Iterable[str]) -> Iterator[tuple[str, str, bool, bool, int]]:
-        """The keys whose values can be names: of which kind, whether numbers and small letters do, of how many words."""
+        """The keys whose values can be names: of which kind, whether numbers and small letters do, how many words."""
         for key in keys:
             name = str(key)
             way, kind, may_be_number = _way_of_naming(name) if len(name) <= _LONGEST_NAME else _find_way(name)

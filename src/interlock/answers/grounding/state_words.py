@@ -21,6 +21,8 @@ class StateTable:
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         self._denies = re.compile(rf"(?:\b(?:{'|'.join(table['denials'])})\b(?!\.\s?\d)|n't\b)", re.I)
+        self._to_come = re.compile(rf"\b(?:{'|'.join(table['to_come'])})\s+to\s+be\b", re.I)
+        self.partly = frozenset(table["partly"])
         # In lower case: the month of May leaves nothing open.
         self._open = re.compile(rf"\b(?:{'|'.join(table['open'])})\b")
         self._conditions = re.compile(rf"\b(?:{'|'.join(table['conditions'])})\b|\?", re.I)
@@ -42,8 +44,8 @@ class StateTable:
         """What is said of figures without a figure, as it stands in the table."""
 
     def denies(self, text: str) -> bool:
-        """Whether a part of a sentence denies what it says; twice is not at all."""
-        return len(self._denies.findall(text)) % 2 == 1
+        """Whether a part of a sentence denies what it says; twice is not at all. What is still to be so is not."""
+        return (len(self._denies.findall(text)) + len(self._to_come.findall(text))) % 2 == 1
 
     def has_denial(self, text: str) -> bool:
         """Whether anything in it is denied."""

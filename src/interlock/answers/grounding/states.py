@@ -289,12 +289,15 @@ def _said_before(mentions: Sequence[Mention], starts: Sequence[int], sentences: 
     goes_on = number > 0 and _IT.match(sentences.text, own.start) is not None
     before = sentences.all[number - 1]
     first = before.start if goes_on and before.paragraph == own.paragraph else own.start
+    compared: list[Mention] = []
     for at in range(bisect_left(starts, place) - 1, -1, -1):
         if mentions[at].start < first:
-            return []
-        if not mentions[at].soft:
+            break
+        if mentions[at].compared:  # "Rex weighs more than Bella. He is …": what was compared is gone on with
+            compared = compared or [mentions[at]]
+        elif not mentions[at].soft:
             return [mentions[at]]
-    return []
+    return compared
 
 
 def _is_one_of(row: Row, mentions: Sequence[Mention]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from interlock.answers.statements.consequences import Consequences
 from interlock.answers.statements.deeds import Deed, Doer, Form
 from interlock.answers.statements.effect_calls import EffectCall, Things, ToolWords
 from interlock.answers.statements.effects import EffectState
@@ -13,6 +14,7 @@ from interlock.answers.statements.lexicon import Lexicon
 from interlock.answers.statements.matching import Match, Matcher
 from interlock.answers.statements.reports import Reported
 from interlock.answers.statements.rows import Rows
+from interlock.answers.statements.told_states import ToldStates
 from interlock.answers.statements.touched import Objects, TouchedRows
 from interlock.answers.statements.verb_groups import Stance
 from interlock.answers.statements.verb_kinds import Kind, kind_of, resolve_light
@@ -49,6 +51,7 @@ class Records(NamedTuple):
     """Why calls were refused or failed: that may be repeated, and proves no deed of a tool."""
     quoted: Reported
     """The same with results whose words may be quoted and not believed."""
+    told: ToldStates
 
 
 class Judge:
@@ -58,13 +61,13 @@ class Judge:
         self._records, self._words = records, words
         self._touched: dict[int, TouchedRows] = {}
         self._matcher = Matcher(records.tools, records.calls, records.things, words)
+        self._consequences = Consequences(records.calls, records.objects, words)
 
     def judge(self, deed: Deed) -> EffectStatement | None:
         """What the records say of a deed; None where nothing is claimed that they could contradict."""
-        why = self._objection(self._resolve(deed))
-        if why and deed.doer is not Doer.SPEAKER and self._records.reported.quotes(deed.sentence.text):
-            return None
-        if why is None:
+        why = None if self._records.told.tells(deed) else self._objection(self._resolve(deed))
+        quoted = why and deed.doer is not Doer.SPEAKER and self._records.reported.quotes(deed.sentence.text)
+        if why is None or quoted:
             return None
         return EffectStatement(shorten(deed.sentence.text, 300), deed.stance, agrees=not why, why=why)
 
@@ -211,7 +214,7 @@ class Judge:
         words = self._words
         if deed.doer in (Doer.SPEAKER, Doer.HOUSE) or _is_taken_away(deed):
             return True
-        if deed.word in words.statives or deed.form is Form.LABEL:
+        if deed.word in words.statives or deed.form is Form.LABEL or self._consequences.has(deed):
             return False
         personal = bool({*deed.subject, *deed.clause} & {"you", "your"}) or {*deed.subject} <= words.pronouns
         perfect = deed.form is Form.BARE or "been" in deed.clause or deed.verb not in words.flows

@@ -14,10 +14,11 @@ from interlock.answers.statements.explaining import explain
 from interlock.answers.statements.languages import foreign_deed
 from interlock.answers.statements.lexicon import Lexicon, lexicon
 from interlock.answers.statements.linked import Links
-from interlock.answers.statements.nothing_found import find_unfounded, found_nothing
+from interlock.answers.statements.nothing_found import find_not_found, find_unfounded, found_nothing
 from interlock.answers.statements.reading import find_deeds
 from interlock.answers.statements.reports import Reported
 from interlock.answers.statements.rows import Rows
+from interlock.answers.statements.told_states import ToldStates
 from interlock.answers.statements.touched import Objects
 from interlock.answers.statements.verb_groups import Stance
 from interlock.answers.statements.wording import Sentence, clean, is_unreadable, sentences
@@ -49,6 +50,8 @@ def check_statements(draft: str, turn: TurnRecords) -> tuple[EffectStatement, ..
             [one for one in read if not is_unreadable(one.text) and not foreign_deed(one.words)], words
         )
         found += [wrong] if wrong is not None else []
+    not_found = find_not_found(read, turn.calls, words)
+    found += [not_found] if not_found is not None else []
     for sentence in read:
         if is_unreadable(sentence.text):
             found.append(_unreadable(sentence))
@@ -125,6 +128,8 @@ def _read_records(turn: TurnRecords, words: Lexicon) -> Records:
         return trust.get(source.tool, Trust.TRUSTED) is Trust.TRUSTED
 
     trusted = [_value(source) for source in reads if _is_trusted(source)]
+    reported, quoted = Reported(trusted, words), Reported([_value(source) for source in reads], words)
+    theirs = quoted if len(trusted) < len(reads) else None
     return Records(
         tools=tuple(words_of(tool, words) for tool in changing),
         calls=calls,
@@ -132,9 +137,10 @@ def _read_records(turn: TurnRecords, words: Lexicon) -> Records:
         objects=Objects([(_record(source), _value(source)) for source in reads if _is_trusted(source)], turn.tools),
         things=Things(turn.tools, calls, [_value(source) for source in reads]),
         has_read=any(not call.changes and call.status in (Status.OK, Status.NO_DATA) for call in turn.calls),
-        reported=Reported(trusted, words),
+        reported=reported,
         reasons=Reported([call.message for call in turn.calls if call.message], words),
-        quoted=Reported([_value(source) for source in reads], words),
+        quoted=quoted,
+        told=ToldStates(trusted, reported, theirs, words, acted=bool(turn.effects)),
     )
 
 

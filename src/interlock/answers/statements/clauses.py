@@ -35,6 +35,8 @@ class Clause(NamedTuple):
     """The mark that ends it."""
 
 
+_BEFORE_THAT = frozenset({"by", "on", "at", "for", "from", "with", "of", "under", "to"})
+"""Behind these "that" points to something, and opens no clause: "by that number"."""
 _LONGEST = 80
 """More words than a clause has that anybody wrote; what is longer is read in pieces, so that the work has a bound."""
 # What stands between a subject and its verb and adds nothing ("I have gone ahead and booked it"), and what is one verb.
@@ -79,7 +81,7 @@ def split_clauses(sentence: Sentence, words: Lexicon) -> Iterator[Clause]:
 
 
 def _lead_at(tokens: tuple[str, ...], at: int, words: Lexicon) -> tuple[int, Lead | None]:
-    if tokens[at] not in words.lead_starts:
+    if tokens[at] not in words.lead_starts or (tokens[at] == "that" and at and tokens[at - 1] in _BEFORE_THAT):
         return 1, None
     for width in (3, 2, 1):
         phrase = " ".join(tokens[at : at + width])

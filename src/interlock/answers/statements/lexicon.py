@@ -56,10 +56,20 @@ class Lexicon:
         self.inward = frozenset(map(stem_of, requests["inward"]))
         self.approvals = self._stems(table["approvals"]["verbs"])
         self.entries = self._stems(table["entries"]["verbs"])
+        self.amendments = self._stems(table["amendments"]["verbs"])
         self.refusals = self._stems(table["refusals"]["verbs"])
         self.same = [self._stems(group) for group in table["same"]["groups"]]
+        self._read_states(table["states"])
         self.means = frozenset(table["means"]["words"])
         self.media = {word: medium for medium, names in table["media"].items() for word in names}
+
+    def _read_states(self, table: Mapping[str, Any]) -> None:
+        """What tells how things are, in words that could also tell of a deed."""
+        self.courses = [frozenset(group) for group in table["courses"]]
+        told = {name: frozenset(listed) for name, listed in table.items() if name != "courses"}
+        self.attitudes, self.contrasts, self.own_records = told["attitudes"], told["contrasts"], told["own_records"]
+        self.vacancies, self.months, self.days = told["vacancies"], told["months"], told["days"]
+        self.fillings, self.marks = self._stems(told["fillings"]), self._stems(told["marks"])
 
     def _stems(self, words: Iterable[str]) -> frozenset[str]:
         return frozenset(map(self.verbs.stem, words))

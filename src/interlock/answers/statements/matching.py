@@ -78,7 +78,8 @@ class Matcher:
         """Whether a clause that uses another word for what a tool does speaks of the things that the tool is about."""
         calls = [call for call in self._calls if call.effect.tool == tool.tool]
         context = tool.context.union(*(call.words for call in calls))
-        content = {stem for stem in inside if len(stem) > 2} - {deed.verb} - self._words.plain
+        content = {stem for stem in inside if len(stem) > 2 and not stem[0].isdigit()} - {deed.verb}
+        content -= self._words.plain | self._words.days | self._words.months  # when it was says nothing of what
         if content & context or not content or self._media(deed) & self._media_of(tool):
             return True
         return bool({*deed.after[:1]} & self._words.pronouns) or bool({*deed.subject[-1:]} & self._words.pronouns)

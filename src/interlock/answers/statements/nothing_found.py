@@ -15,6 +15,7 @@ from interlock.answers.statements.wording import Sentence
 from interlock.values import Status, shorten
 
 _AGREEING = frozenset({"yes", "yep", "yeah", "indeed", "correct", "certainly"})
+_SEARCHES = frozenset({"find", "locate", "trace"})
 _EMPTY = frozenset({"unable", "empty", "zero", "0", "unknown", "missing", "without", "nowhere", "failed", "else"})
 
 
@@ -33,3 +34,15 @@ def find_unfounded(sentences: Sequence[Sentence], words: Lexicon) -> EffectState
     if wrong is None:
         return None
     return EffectStatement(shorten(wrong.text, 300), Stance.DONE, agrees=False, why="nothing was found in this turn")
+
+
+def find_not_found(sentences: Sequence[Sentence], calls: Sequence[CallSeen], words: Lexicon) -> EffectStatement | None:
+    """The sentence by which a draft says of a search that found nothing just that, where it says nothing else."""
+    if not any(call.status is Status.NO_DATA and not call.changes for call in calls):
+        return None
+    denying = words.negations | words.none | _EMPTY
+    stated = [one for one in sentences if not one.asks]
+    if any(denying.isdisjoint(one.words) or words.contrasts & {*one.words} for one in stated):
+        return None
+    said = next((one for one in stated if words.ours & {*one.words} and _SEARCHES & {*one.words}), None)
+    return None if said is None else EffectStatement(shorten(said.text, 300), Stance.FAILED, agrees=True)

@@ -27,6 +27,8 @@ class PhraseReader:
             if place is None:
                 continue
             before = tokens[: place[0]]
+            if is_quantity(tokens, place[1] - 1, words):
+                continue
             if place[1] - place[0] == 1 and stance is not Stance.PLANNED and not self._is_predicate(place[0]):
                 continue
             unsaid = bool({*before} & (words.negations | words.none)) or self._clause.lead_word == "nor"
@@ -64,6 +66,13 @@ class PhraseReader:
         after = tokens[at + 1 : at + 2]
         ends = not after or after[0] in words.prepositions or words.is_adverb(after[0])
         return ends and not (at and tokens[at - 1] in words.determiners - words.pronouns)
+
+
+def is_quantity(tokens: tuple[str, ...], at: int, words: Lexicon) -> bool:
+    """Whether "it's done" goes on with how much: "it's done about 128 thousand kilometres"."""
+    after = tokens[at + 1 : at + 5]
+    much = any(word[0].isdigit() for word in after[:2])
+    return tokens[at] == "done" and much and not {*after} & words.months
 
 
 def is_same(deed: Deed, phrase: Deed, words: Lexicon) -> bool:

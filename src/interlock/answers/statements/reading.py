@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from interlock.answers.statements.clauses import Clause, Lead, split_clauses
 from interlock.answers.statements.deeds import Deed, Doer, Form
 from interlock.answers.statements.lexicon import Lexicon
-from interlock.answers.statements.phrases import PhraseReader, is_same
+from interlock.answers.statements.phrases import PhraseReader, is_quantity, is_same
 from interlock.answers.statements.verb_groups import Stance, VerbGroup, Voice, read_group, stance_of, voice_of
 from interlock.answers.statements.wording import Sentence
 
@@ -49,7 +50,7 @@ class _ClauseReader:
 
     def deeds(self) -> list[Deed]:
         """What the clause says, by verb groups and by phrases."""
-        if self._clause.lead is Lead.SUPPOSED or self._is_question():
+        if self._clause.lead is Lead.SUPPOSED or self._is_question() or self._is_compared():
             self.carry = None
             return []
         phrases = PhraseReader(self._clause, self._sentence, self._words, self._start())
@@ -71,6 +72,10 @@ class _ClauseReader:
         first = self._tokens[self._start()]
         asks = first in self._words.auxiliaries or first in self._words.questions
         return asks or not any(token in self._words.ours or token in self._words.auxiliaries for token in self._tokens)
+
+    def _is_compared(self) -> bool:
+        """Whether something is only compared with: "dearer than she was told"."""
+        return self._clause.lead_word == "than" and not {*self._tokens} & self._words.ours
 
     def _is_past(self, deed: Deed) -> bool:
         """After "when" and "once" only what was is said to be so: "once it has been sent" is still to come."""
@@ -126,6 +131,8 @@ class _ClauseReader:
         """How a thing is now says what was done to it: "the credit is on your bill now", "you are back on Basic"."""
         tokens = self._tokens
         plain = group.chain in (("be",), ("have",)) and not group.negated and not group.modes
+        if ("right", "now") in pairwise(tokens) and not {*tokens} & {"you", "your"}:
+            return  # "two are on the shelf right now": at present, whatever was before
         if plain and {"now", "back"} & {*tokens} and not {"still", "no"} & {*tokens}:
             yield Deed("", "", Doer.NOBODY, Stance.DONE, tokens, self._sentence, subject, Form.STATE)
 
@@ -218,6 +225,8 @@ class _ClauseReader:
             return Doer.USER
         if {*subject} & self._words.institutions:
             return Doer.HOUSE
+        if self._clause.lead_word == "who" and self._is_of_stranger():
+            return Doer.OTHER  # "the guest who wrote in"
         after, verb = self._tokens[at + 1 :], self._tokens[at]
         # "The insurance paid all of it", "they wrote to you": a verb with its subject, not a participle.
         if subject and ({*after[:1]} & self._words.determiners or subject[-1] in _SOMEBODY):
@@ -227,10 +236,16 @@ class _ClauseReader:
             return Doer.OTHER  # "the station recorded 1.87 inches"; "payment sent 3 May" is a participle
         return Doer.OTHER if subject and self._words.verbs.is_plain_past(verb) else self._agent(after)
 
+    def _is_of_stranger(self) -> bool:
+        """Whether "who" stands behind somebody that is none of ours."""
+        at = self._sentence.words.index("who")
+        before = {*self._sentence.words[max(0, at - 3) : at]}
+        return bool(before) and before.isdisjoint(self._words.institutions | _OURSELVES)
+
     def _of_group(self, carry: _Carry) -> Iterator[Deed]:
         tokens, words = self._tokens, self._words
         doer, group, subject = carry
-        if group.at >= len(tokens):
+        if group.at >= len(tokens) or (subject and is_quantity(tokens, group.at, words)):
             return
         verb = tokens[group.at]
         if words.verbs.stem(verb) in words.promise_verbs and doer is Doer.USER:
@@ -282,6 +297,8 @@ class _ClauseReader:
             stance = Stance.REQUESTED
         if stance is Stance.DONE and stem in self._words.refusals:
             stance = Stance.REFUSED
+        if stance is Stance.DONE and stem == "hold" and {*after[:3]} & {"back", "off"}:
+            stem, stance = "", Stance.NOT_DONE  # "I have held it back"
         return Deed(stem, word, doer, stance, self._tokens, self._sentence, subject, form, after)
 
     def _is_request(self, stem: str, after: tuple[str, ...]) -> bool:
@@ -301,6 +318,7 @@ def _is_ellipsis(carry: _Carry, last: Clause) -> bool:
 _GET = frozenset({"gets", "got", "getting"})
 _UNSAID = frozenset({Stance.UNSURE, Stance.COMING, Stance.NOT_DONE, Stance.FAILED})
 _SHORT = 4
+_OURSELVES = frozenset({"i", "me", "we", "us", "our"})
 _APPOSED = frozenset({",", "(", ")"})
 _SOMEBODY = frozenset({"they", "he", "she", "who", "you"})
 _CAUSING = frozenset({"hav", "get", "had"})

@@ -27,7 +27,7 @@ class Rows:
 
     def __init__(self, values: Iterable[Json], words: Lexicon) -> None:
         self._words = words
-        found = _objects(values)
+        found = objects_of(values)
         states = _states(found, words)
         self._rows = [_row(item, states, words) for item in found]
 
@@ -50,7 +50,8 @@ class Rows:
         return stem in first.done
 
 
-def _objects(values: Iterable[Json]) -> list[Mapping[str, Json]]:
+def objects_of(values: Iterable[Json]) -> list[Mapping[str, Json]]:
+    """Every object of results, those that stand in others too."""
     found: list[Mapping[str, Json]] = []
     waiting = list(values)
     while waiting and len(found) < _MOST_ROWS:

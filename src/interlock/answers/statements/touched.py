@@ -111,9 +111,22 @@ class Objects:
         found = []
         for thing in self.all if ids else ():
             other = any(key in thing.names and thing.names[key] != codes[key] for key in codes if _ID.search(key))
-            if not other and not ids.isdisjoint(thing.names.values()):
+            # By its name, where it stands alone: of the rows of a list many may be of the same person.
+            called = thing.siblings < 0 and any(thing.names.get(key) in self.names_of(codes[key]) for key in codes)
+            if not other and (called or not ids.isdisjoint(thing.names.values())):
                 found.append(thing)
         return found
+
+    def changed_codes(self, records: Sequence[int]) -> frozenset[str]:
+        """The codes of things that read otherwise after one of these records than they did before it."""
+        found, last = set[str](), dict[tuple[str, tuple[str, ...]], Thing]()
+        for thing in sorted((one for one in self.all if one.record), key=lambda one: one.record):
+            for code in filter(is_code, thing.names.values()):
+                old = last.get((code, (*thing.values,)))
+                if old is not None and old.values != thing.values:
+                    found |= {code} if any(old.record < one < thing.record for one in records) else set()
+                last[code, (*thing.values,)] = thing
+        return frozenset(found)
 
     def rows_beside(self, thing: Thing) -> list[Thing]:
         """The objects of the list that an object is in, in their order."""
