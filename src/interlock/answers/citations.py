@@ -157,8 +157,10 @@ def _in_unit(fact: NumberedFact, asked: Sequence[frozenset[str]], words: Vocabul
         for units in asked:
             if units & fact.units:
                 break
-            for value in words.measures.convert(fact.number, fact.units, units):
-                return _write_number(value.quantize(_HUNDREDTH, rounding=ROUND_HALF_UP)), words.units.label(units)
+            for unit in sorted(units):  # pounds may be money, too: of a weight they are not
+                for value in words.measures.convert(fact.number, fact.units, frozenset({unit})):
+                    rounded = value.quantize(_HUNDREDTH, rounding=ROUND_HALF_UP)
+                    return _write_number(rounded), words.units.label(frozenset({unit}))
     return fact.text, fact.unit
 
 

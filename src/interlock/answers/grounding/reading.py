@@ -162,10 +162,10 @@ class _Reader:
 
     def _list(self, value: Sequence[Json], place: ValuePath, units: Units) -> None:
         self._count(place, len(value))
-        counted: set[int] = set()
+        single = False
         for (key, item), count in _alike(value).items():
-            if count not in counted:  # of those that are as many the first is noted
-                counted.add(count)
+            if count > 1 or not single:  # that each is one of a kind is noted once
+                single = single or count == 1
                 self._count(place, count, key, item)
         names = NamesOfRows(place.column, varying_fields(value))
         for first, end in _runs(value):

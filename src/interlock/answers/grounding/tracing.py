@@ -23,22 +23,18 @@ from interlock.answers.grounding.derivations import Derivations
 from interlock.answers.grounding.evidence import Evidence, Fact, once
 from interlock.answers.grounding.expressions import derive
 from interlock.answers.grounding.field_fit import FieldFit
-from interlock.answers.grounding.figure_states import FigureStates
 from interlock.answers.grounding.figures import FigureMatcher
-from interlock.answers.grounding.hearsay import Hearsay
 from interlock.answers.grounding.index import FactIndex
 from interlock.answers.grounding.known_rows import first_dated, largest_count, old_words, replaced_names
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
 from interlock.answers.grounding.past_words import is_past
 from interlock.answers.grounding.quotes import Quotes
+from interlock.answers.grounding.said_statements import SaidStatements
 from interlock.answers.grounding.sentences import Sentences
-from interlock.answers.grounding.states import States
 from interlock.answers.grounding.support import Support
 from interlock.answers.grounding.surroundings import Surroundings
-from interlock.answers.grounding.turned_texts import find_turned, find_unplanned
-from interlock.answers.grounding.unknown_names import find_unknown_names, words_of_texts
-from interlock.answers.grounding.unread_things import find_unread, is_said_to_exist
+from interlock.answers.grounding.unread_things import is_said_to_exist
 from interlock.answers.grounding.users_words import UsersWords
 from interlock.answers.grounding.verbatim import Codes, OrdinalPhrases
 from interlock.answers.grounding.vocabulary import Vocabulary
@@ -103,6 +99,9 @@ class Tracer:
         """Fields whose author names a unit that the vocabulary does not have."""
         self._users = UsersWords(self._sentences, self._cues, self._fields)
         self._day_times = DayTimes(self._sentences, evidence.facts)
+        self._statements = SaidStatements(
+            self._sentences, self._mentions, evidence.facts, words, meanings, self._quotes
+        )
 
     def run(self) -> list[Support]:
         """Each claim with what stands behind it."""
@@ -114,8 +113,7 @@ class Tracer:
             found[place] = Support(claim.text, claim.kind, claim.start, claim.end, "answer", path, "derived")
         if any(item.how == "unsupported" for item in found):
             self._derive(found)
-        more = [*self._mismatches(), *self._hearsay(), *self._foreign(found), *self._unknown()]
-        more += self._find_turned()
+        more = self._statements.find(found, self._cues.pattern("attribution"), self._is_theirs)
         known = hold_denied(self._text, found, self._words.words)
         known = [replace(one, how="unsupported", why="it was not found") if is_said_to_exist(self._text, one) else one
                  for one in known]  # fmt: skip
@@ -166,65 +164,6 @@ class Tracer:
         here = self._said[bisect_left(self._said, sentence.start, key=lambda one: one.start) :]
         figure = next(one for one in here if (one.kind, one.units) == (claim.kind, claim.units))
         return _ORDERS[:1] if first.start < figure.start else _ORDERS[1:]
-
-    def _foreign(self, found: Sequence[Support]) -> list[Support]:
-        """Sentences in another language in which nothing is traced to a result: what they claim cannot be read."""
-        traced = {
-            self._sentences.at(one.start) for one in found if one.how in ("exact", "rounded", "counted", "derived")
-        }
-        return [
-            Support(
-                self._text[one.start : one.end].strip()[:80], "language", one.start, one.end, why="it is not English"
-            )
-            for number, one in enumerate(self._sentences.all)
-            if number not in traced and self._is_foreign(self._text[one.start : one.end])
-        ]
-
-    def _is_foreign(self, sentence: str) -> bool:
-        foreign = self._words.foreign
-        return foreign.is_foreign(sentence) or foreign.has_foreign_word(sentence, self._is_in_results)
-
-    def _is_in_results(self, word: str) -> bool:
-        return word in once(self._facts, words_of_texts)
-
-    def _unknown(self) -> list[Support]:
-        table, calendar = self._words.words, self._words.calendar
-        places = find_unknown_names(self._text, self._facts, self._meanings, table, calendar)
-        return [Support(self._text[start:end], "name", start, end, why="no result has it") for start, end in places]
-
-    def _mismatches(self) -> list[Support]:
-        states = once(self._facts, States, self._words.states, self._words.words)
-        return [
-            Support(one.text, "statement", one.start, one.end, why=one.why)
-            for one in states.find(self._sentences, self._mentions)
-            if (quoted := self._quotes.find(self._sentences.at(one.start))) is None or not quoted.trusted
-        ] + [
-            Support(self._text[start:end].strip()[:80], "statement", start, end, why=why)
-            for start, end, why in FigureStates(self._facts, self._words.states, self._words.words).find(
-                self._sentences, self._mentions
-            )
-        ]
-
-    def _find_turned(self) -> list[Support]:
-        """What is told the wrong way round, and what is said of things that nothing was read about."""
-        places = [
-            (start, end, "a result says it the other way round") for start, end in find_turned(self._text, self._facts)
-        ]
-        unplanned = find_unplanned(self._sentences, self._mentions, self._facts)
-        places += [(one.start, one.end, "the preview does not have it") for one in unplanned]
-        unread = find_unread(self._sentences, self._mentions, self._facts, self._words.states)
-        places += [(start, end, "nothing was read about it") for start, end in unread]
-        return [Support(self._text[start:end], "statement", start, end, why=why) for start, end, why in places]
-
-    def _hearsay(self) -> list[Support]:
-        """Sentences that say as true what only an untrusted text has."""
-        hearsay = once(self._facts, Hearsay, self._meanings, self._words.states, self._words)
-        return [
-            Support(
-                self._text[one.start : one.end].strip()[:80], "statement", one.start, one.end, why="a stranger says so"
-            )
-            for one in hearsay.find(self._sentences, self._cues.pattern("attribution"), self._is_theirs)
-        ]
 
     def _derive(self, found: list[Support]) -> None:
         """What follows from other values; a figure that does may be what the next one follows from."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from interlock.answers.statements.consequences import Consequences
-from interlock.answers.statements.deeds import Deed, Doer, Form
+from interlock.answers.statements.deeds import Deed, Doer, EffectStatement, Form
 from interlock.answers.statements.effect_calls import EffectCall, Things, ToolWords
 from interlock.answers.statements.effects import EffectState
 from interlock.answers.statements.explaining import explain
@@ -18,21 +18,10 @@ from interlock.answers.statements.told_states import ToldStates
 from interlock.answers.statements.touched import Objects, TouchedRows
 from interlock.answers.statements.verb_groups import Stance
 from interlock.answers.statements.verb_kinds import Kind, kind_of, resolve_light
-from interlock.values import Value, shorten
+from interlock.values import shorten
 
 _OTHERWISE = "the results say otherwise"
 _NEVER = "no call of this turn did this"
-
-
-class EffectStatement(Value, frozen=True):
-    """One thing that an answer says of a deed, and whether the records agree."""
-
-    text: str
-    """The sentence."""
-    stance: Stance
-    agrees: bool
-    why: str = ""
-    """What the records say instead."""
 
 
 class Records(NamedTuple):

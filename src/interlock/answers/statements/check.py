@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from interlock.answers.grounding import Source
 from interlock.answers.requirements import CallSeen
-from interlock.answers.statements.agreement import EffectStatement, Judge, Records
+from interlock.answers.statements.agreement import Judge, Records
+from interlock.answers.statements.deeds import EffectStatement
 from interlock.answers.statements.directions import Directions, may_turn
 from interlock.answers.statements.effect_calls import Things, call_of, words_of
 from interlock.answers.statements.effects import EffectState, TurnEffect

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from interlock.answers.statements.verb_groups import Stance
 from interlock.answers.statements.wording import Sentence
+from interlock.values import Value
 
 
 class Doer(StrEnum):
@@ -54,3 +55,14 @@ class Deed(NamedTuple):
     form: Form = Form.ACTIVE
     after: tuple[str, ...] = ()
     """The words behind the verb."""
+
+
+class EffectStatement(Value, frozen=True):
+    """One thing that an answer says of a deed, and whether the records agree."""
+
+    text: str
+    """The sentence."""
+    stance: Stance
+    agrees: bool
+    why: str = ""
+    """What the records say instead."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from interlock.answers.grounding.rows import plain_name
 from interlock.answers.grounding.superseded import is_code
-from interlock.answers.statements.agreement import EffectStatement
+from interlock.answers.statements.deeds import EffectStatement
 from interlock.answers.statements.effect_calls import EffectCall
 from interlock.answers.statements.touched import Objects
 from interlock.answers.statements.verb_groups import Stance

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from interlock.answers.requirements import CallSeen
-from interlock.answers.statements.agreement import EffectStatement
+from interlock.answers.statements.deeds import EffectStatement
 from interlock.answers.statements.lexicon import Lexicon
 from interlock.answers.statements.verb_groups import Stance
 from interlock.answers.statements.wording import Sentence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -52,6 +52,13 @@ _A_RATE = re.compile(
 """What stands before "a month" where it says how often or how much: 39 euros a month, twice in a week."""
 
 
+def _unclear_quantities(patterns: Sequence[str]) -> re.Pattern[str]:
+    """What says how many, and is no number: a few dozen, half six."""
+    for pattern in patterns:
+        compile_table(pattern, "numbers.unclear")
+    return re.compile(rf"\b(?:{'|'.join(patterns)})(?!\w)", re.I)
+
+
 class NumberWords:
     """Numbers in words; parts and multiples of something else are a `ratio`, and places in an order an `ordinal`."""
 
@@ -70,9 +77,7 @@ class NumberWords:
         self._any = Hints([*several, "third", "quarter", "single", *_ODD, *_SINGLE.split("|")])
         self._hints = Hints([*self._words, *self._large])
         self._grouped = Hints(self._groups)
-        for pattern in table["unclear"]["patterns"]:
-            compile_table(pattern, "numbers.unclear")
-        self._unclear = re.compile(rf"\b(?:{'|'.join(table['unclear']['patterns'])})(?!\w)", re.I)
+        self._unclear = _unclear_quantities(table["unclear"]["patterns"])
         self._shared = Hints([*self._parts, *self._multiples])
         self._ordered = Hints({name.rpartition("-")[2] for name in self._ordinals})
         unit = spoken_units(units)
