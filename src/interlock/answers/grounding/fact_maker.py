@@ -6,16 +6,13 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from interlock.answers.grounding.claims import NO_UNIT, Units
-from interlock.answers.grounding.evidence import NO_DATE, Fact, Source
+from interlock.answers.grounding.claims import Units
+from interlock.answers.grounding.evidence import Fact, Source
 from interlock.answers.grounding.value_path import FieldWords, ValuePath
 
 
 class FactMaker:
-    """Makes them; `words` are those of the field that a value stands in.
-
-    Numbers and texts, of which there are most, are made by position, which is much cheaper.
-    """
+    """Makes them; `words` are those of the field that a value stands in."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -23,29 +20,20 @@ class FactMaker:
     def of_texts(self, places: Sequence[ValuePath], words: FieldWords, texts: Sequence[str]) -> list[Fact | None]:
         """Texts of one field; None for an empty one."""
         own, described, around, every = words
-        source, empty = self._source, NO_UNIT
-        name, echo, asked, trusted = source.id, source.echo, source.asked, source.trusted
+        name, echo = self._source.id, self._source.echo
+        asked, trusted = self._source.asked, self._source.trusted
         return [
             Fact(
                 name,
                 place,
-                None,
-                empty,
-                empty,
-                False,
-                NO_DATE,
-                text,
-                None,
-                echo,
-                None,
-                False,
-                False,
-                every,
-                own,
-                around,
-                described,
-                asked,
-                trusted,
+                text=text,
+                words=every,
+                own=own,
+                around=around,
+                described=described,
+                echo=echo,
+                asked=asked,
+                trusted=trusted,
             )
             if text
             else None
@@ -61,29 +49,24 @@ class FactMaker:
     ) -> list[Fact | None]:
         """Numbers of one field: their unit, the currency beside them, and whether they are shares."""
         own, described, around, every = words
-        source, (units, money, share) = self._source, kind
-        name, echo, asked, trusted = source.id, source.echo, source.asked, source.trusted
+        units, money, share = kind
+        name, echo = self._source.id, self._source.echo
+        asked, trusted = self._source.asked, self._source.trusted
         return [
             Fact(
                 name,
                 place,
-                number,
-                units,
-                money,
-                share,
-                NO_DATE,
-                "",
-                None,
-                echo,
-                None,
-                False,
-                False,
-                every,
-                own,
-                around,
-                described,
-                asked,
-                trusted,
+                number=number,
+                units=units,
+                money=money,
+                share=share,
+                words=every,
+                own=own,
+                around=around,
+                described=described,
+                echo=echo,
+                asked=asked,
+                trusted=trusted,
             )
             if number is not None
             else None
