@@ -198,3 +198,33 @@ def test_a_wrong_quantity_in_words_is_held(answer: str, source: Source) -> None:
 @pytest.mark.parametrize(("answer", "source"), RIGHT)
 def test_a_right_quantity_in_words_leaves(answer: str, source: Source) -> None:
     assert held(answer, source) == []
+
+
+CABIN = Source("record 9", {"cabin": "double", "guest": "Zoë Brandt", "deck": "B"})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "Zoë Brandt is on deck XIX.",  # also where the sentence ends with it
+        "It was refused for the third time this year.",
+        "The cabin costs double.",
+        "It is double the fare.",
+        "Ĉu ŝi venos?",
+    ],
+)
+def test_numerals_at_the_end_of_a_sentence_and_how_often_are_held(wrong: str) -> None:
+    assert not ground(wrong, [CABIN]).is_supported
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        "Zoë’s cabin is a double.",
+        "Zoë's cabin is on deck B.",
+        "The system stopped halfway.",
+        "Zoë Brandt is here for the first time.",
+    ],
+)
+def test_words_of_the_results_are_no_numerals(right: str) -> None:
+    assert ground(right, [CABIN]).unsupported == ()

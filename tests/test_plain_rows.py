@@ -8,13 +8,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-from benchmarks.drafts import read_domains
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from interlock.answers.grounding import Source, default_vocabulary, ground
+from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact, KnownFacts
 from interlock.answers.grounding.kept_evidence import KeptEvidence
 from interlock.answers.grounding.known_terms import KnownTerms, TermList
@@ -108,18 +109,27 @@ def test_a_text_that_is_longer_than_may_be_read_is_not_read(monkeypatch: pytest.
     rows = [{"name": "one", "note": "short"}, {"name": "two", "note": "5 kg " * 40_000}]
     seen: list[int] = []
     claims = WORDS.claims_in_evidence
-    monkeypatch.setattr(WORDS, "claims_in_evidence", lambda text: seen.append(len(text)) or claims(text))
+
+    def note(text: str) -> tuple[Claim, ...]:
+        seen.append(len(text))
+        return claims(text)
+
+    monkeypatch.setattr(WORDS, "claims_in_evidence", note)
     assert read_source(Source("record 1", rows), WORDS, 100).cut
     assert max(seen) < 100
 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_drafts_find_the_same_support_in_tables_that_are_read_field_by_field(number: int) -> None:
-    domain = list(read_domains(DRAFTS))[number]
-    for scenario, kept in ((one, KeptEvidence()) for one in domain.scenarios.values()):
+    folder = sorted(DRAFTS.iterdir())[number]
+    scenarios = msgspec.json.decode((folder / "domain.json").read_bytes())["scenarios"]
+    labelled = [
+        msgspec.json.decode(line) for line in (folder / "drafts.jsonl").read_text().splitlines() if line.strip()
+    ]
+    for scenario, kept in ((one, KeptEvidence()) for one in scenarios):
         sources = [Source(f"record {n}", call.get("result")) for n, call in enumerate(scenario["calls"])]
         sources.append(Source("question", scenario["question"], echo=True))
-        drafts = [one["text"] for one in domain.drafts if one["scenario"] == scenario["id"]]
+        drafts = [one["text"] for one in labelled if one["scenario"] == scenario["id"]]
         # What is kept between drafts changes nothing either.
         found = [ground(draft, sources, kept=kept) for draft in drafts]
         with one_by_one():

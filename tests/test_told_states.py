@@ -232,3 +232,24 @@ def test_that_nothing_was_found_rests_on_a_search_that_found_nothing() -> None:
     assert not irrelevant("I couldn't find Kittiwake in our harbour.")
     assert irrelevant("Kittiwake is in our harbour, but I couldn't find how long.")
     assert irrelevant("Kittiwake is in our harbour.")
+
+
+BOOKING: Call = ("get_booking", {"booking": "B-7"}, {"booking": "B-7", "guest": "Ida Holm", "status": "confirmed"})
+OPEN: Call = ("get_booking", {"booking": "B-8"}, {"booking": "B-8", "guest": "Tom Berg", "status": "requested"})
+POSTED: Call = (
+    "send_letter",
+    {"letter_id": "L-5", "to": "Ida Holm"},
+    {"letter_id": "L-5", "sent_on": "2026-07-15", "expected": "2026-07-18"},
+)
+CLUB: Call = ("get_letter", {"letter_id": "L-5"}, {"letter_id": "L-5", "guest": "Ida Holm", "written": "2026-06-30"})
+VISIT: Call = ("get_visit", {"visit": "V-1"}, {"visit": "V-1", "day": "2026-07-20"})
+
+
+def test_a_booking_that_its_row_calls_confirmed_is_confirmed() -> None:
+    assert objections("The booking is confirmed.", BOOKING) == []
+    assert objections("The booking is confirmed.", OPEN)
+
+
+def test_the_day_that_a_call_returned_is_of_the_call() -> None:
+    assert objections("I sent Ida the letter on 15 July.", CLUB, VISIT, POSTED) == []
+    assert objections("I sent Ida the letter of 20 July.", CLUB, VISIT, POSTED)

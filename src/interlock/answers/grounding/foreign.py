@@ -34,10 +34,8 @@ class ForeignWords:
             return False
         words = (word.lower() for word in _WORD.findall(sentence) if not word.isascii())
         return any(
-            any(char.isalpha() and not char.isascii() for char in word)
-            and word.removesuffix("'s").removesuffix("’s") not in self._loans
-            and not known(word)
-            for word in words
+            any(char.isalpha() and not char.isascii() for char in word) and word not in self._loans and not known(word)
+            for word in (one.removesuffix("'s").removesuffix("’s") for one in words)
         )
 
 

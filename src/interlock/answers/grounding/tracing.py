@@ -34,6 +34,7 @@ from interlock.answers.grounding.said_statements import SaidStatements
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.support import Support
 from interlock.answers.grounding.surroundings import Surroundings
+from interlock.answers.grounding.unknown_names import words_of_texts
 from interlock.answers.grounding.unread_things import is_said_to_exist
 from interlock.answers.grounding.users_words import UsersWords
 from interlock.answers.grounding.verbatim import Codes, OrdinalPhrases
@@ -55,6 +56,8 @@ _RANKS = ("exact", "rounded", "counted", "derived", "echo")
 _MADE, _KEYS = "$.made.", "$.keys"
 _ACCORDING_TO = re.compile(r"\W{0,3}according to [^:\n]{1,60}:", re.I)
 _SOME_OF = re.compile(r"\b(?:the|other|first|last|those|these|all|both|remaining|next|latest|of|between)\s+$", re.I)
+_MULTIPLE_OF = re.compile(r"\s(?:the|of|as|that|what|its|his|her|their|your|our|this|those)\b", re.I)
+_AS_A_NAME = re.compile(r"\b(?:an?|the|one|standard|single|room|your|this)\s(?:[a-z]{3,12}\s)?$", re.I)
 
 
 class Tracer:
@@ -201,6 +204,8 @@ class Tracer:
             return Support(claim.text, claim.kind, claim.start, claim.end, "name", "", "exact")
         if self._is_some_of_them(claim):
             return Support(claim.text, claim.kind, claim.start, claim.end, "results", "", "counted")
+        if self._is_word_of_results(claim):
+            return Support(claim.text, claim.kind, claim.start, claim.end, "results", "", "exact")
         code = self._codes.find(claim) or self._ordinals.find(claim)
         if code is not None:
             return Support(claim.text, claim.kind, claim.start, claim.end, code.source, code.place.path, "exact")
@@ -255,6 +260,13 @@ class Tracer:
             claim.end <= mention.end and ((mention.end - mention.start) > len(claim.text) or claim.text[-1:] == "s")
             for mention in self._mentions[max(0, at - _OVERLAPPING) : at]
         )
+
+    def _is_word_of_results(self, claim: Claim) -> bool:
+        """Whether it is what a thing is called: a double, where a result has the word, and no double of anything."""
+        if claim.kind != "ratio" or " " in claim.text or _MULTIPLE_OF.match(self._text, claim.end) is not None:
+            return False
+        article = _AS_A_NAME.search(self._text, max(0, claim.start - 24), claim.start) is not None
+        return article and claim.text.lower() in once(self._facts, words_of_texts)
 
     def _is_some_of_them(self, claim: Claim) -> bool:
         """The other two, the first three, all four: no more than there are."""

@@ -61,12 +61,16 @@ class Judge:
         return EffectStatement(shorten(deed.sentence.text, 300), deed.stance, agrees=not why, why=why)
 
     def _resolve(self, deed: Deed) -> Deed:
-        """The deed that is meant: of "the booking was placed" the booking, unless a tool of the turn places things."""
+        """The deed that is meant: of "the booking was placed" the booking, unless a tool of the turn places things.
+
+        Nor where a row says it of its own booking, and no call of the turn that would have made one came to nothing.
+        """
         resolved = resolve_light(deed, self._words)
         if resolved is deed:
             return deed
-        match = self._matcher.find(deed)
-        return deed if match.surely and match.calls else resolved
+        match, meant = self._matcher.find(deed), self._matcher.find(resolved)
+        told = self._records.rows.tell(deed.verb, deed.sentence.words) and all(call.is_done for call in meant.calls)
+        return deed if told or (match.surely and match.calls) else resolved
 
     def _objection(self, deed: Deed) -> str | None:
         """Why a deed does not agree; empty if it does, None if it claims nothing."""

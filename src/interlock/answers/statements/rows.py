@@ -29,12 +29,14 @@ class Rows:
         self._words = words
         found = objects_of(values)
         states = _states(found, words)
-        self._rows = [_row(item, states, words) for item in found]
+        rows = [_row(item, states, words) for item in found]
+        self._rows = [row for row in rows if row.names or row.done or row.undone]
 
     def tell(self, stem: str, said: Sequence[str]) -> bool | None:
         """Whether it was done to the row that a sentence names; None where the results do not say.
 
-        A sentence names the row of which it has the most words, where no other has as many.
+        A sentence names the row of which it has the most words, where no other has as many. Where it names none, and it
+        was done to all of which the results say anything, it was done.
         """
         telling = [row for row in self._rows if stem in row.done or stem in row.undone]
         if not telling:
@@ -43,6 +45,8 @@ class Rows:
         scores = [len(row.names & spoken) for row in telling]
         best = max(scores)
         first = telling[scores.index(best)]
+        if best == 0 and all(stem in row.done for row in telling) and not any(row.names & spoken for row in self._rows):
+            return True
         if len(telling) > 1 and (best == 0 or scores.count(best) > 1):
             return None
         if len(telling) == 1 and best == 0 and len(self._rows) > 1 and "it" not in spoken:

@@ -165,7 +165,9 @@ class TouchedRows:
         """By their first word: names that only rows have to which the call was not made."""
         self._days: set[tuple[int, int]] = set()
         if self.rows:
-            own_days = {day for row in around for day in _days(row.values)} | {*_days(call.arguments)}
+            # What the call has returned is of the call: the day on which it was sent.
+            returned = [thing for thing in objects.all if thing.record == call.effect.record]
+            own_days = {day for row in (*around, *returned) for day in _days(row.values)} | {*_days(call.arguments)}
             self._read_others(mine, {id(thing) for thing in around}, own_days)
 
     def _read_others(self, mine: Mapping[str, set[str]], touched: set[int], own_days: set[tuple[int, int]]) -> None:

@@ -82,7 +82,7 @@ class NumberWords:
         self._ordered = Hints({name.rpartition("-")[2] for name in self._ordinals})
         unit = spoken_units(units)
         self._halves = re.compile(
-            rf"\b(?:(?P<count>an?(?P<good>\s+good)?|{'|'.join(self._words)})\s+(?:(?P<first>{unit})\s+)?)?(?P<and>and\s+)?(?:a\s+|an\s+)?half(?:\s+an?\b)?"
+            rf"\b(?:(?P<count>an?(?P<good>\s+good)?|{'|'.join(self._words)})\s+(?:(?P<first>{unit})\s+)?)?(?P<and>and\s+)?(?:a\s+|an\s+)?half(?!way)(?:\s+an?\b)?"
             rf"(?:[\s-](?P<unit>{unit}|dozen|million|billion|thousand|hundred)\b)?",
             re.I,
         )
@@ -108,7 +108,7 @@ class NumberWords:
             re.I,
         )
         self._order = re.compile(
-            rf"\b(?=[otyhimaef])(?:(?:on|the|your|his|her|its|our|their|my|a|an|this|that|every|for)\s(?P<n>{'|'.join(self._ordinals)}))\b(?![\s-](?:party|hand|class|person|time\b))",
+            rf"\b(?=[otyhimaef])(?:(?:on|the|your|his|her|its|our|their|my|a|an|this|that|every|for)\s(?P<n>{'|'.join(self._ordinals)}))\b(?![\s-](?:party|hand|class|person)\b|(?<=first)\stime\b)",
             re.I,
         )
 

@@ -12,7 +12,7 @@ from interlock.answers.grounding.patterns import Hints, one_of
 
 UNREAD = "unread"
 _ROMAN = re.compile(
-    r"(?=[IVXLCDM])(?<![\w.-])(?=[IVXLCDM]{2,15}(?![\w.-]))M{0,4}(?:CM|CD|D?C{0,4})(?:XC|XL|L?X{0,4})(?:IX|IV|V?I{0,4})"
+    r"(?=[IVXLCDM])(?<![\w.-])(?=[IVXLCDM]{2,15}(?![\w-]|\.\w))M{0,4}(?:CM|CD|D?C{0,4})(?:XC|XL|L?X{0,4})(?:IX|IV|V?I{0,4})"
 )
 _MONEY = re.compile(r"[$€£¥₹₽₩](?!\w)")
 # Letters and digits in one word: p95, e4b71fa. It stands in a result, or is made up.
