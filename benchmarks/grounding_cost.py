@@ -33,7 +33,7 @@ _ROWS = [
 ]
 DRAFT = "".join(
     f"Thing {number} is in stock today, has a count of {number * 7 % 991} and costs ${round(number * 1.37, 2)}. "
-    for number in range(SENTENCES)
+    for number in range(1, SENTENCES + 1)  # of the first there are none in stock
 )
 WRONG = DRAFT.replace("costs $1", "costs $9")
 
