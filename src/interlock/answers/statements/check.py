@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 from interlock.answers.grounding import Source
 from interlock.answers.requirements import CallSeen
 from interlock.answers.statements.agreement import Judge, Records
 from interlock.answers.statements.deeds import EffectStatement
 from interlock.answers.statements.directions import Directions, may_turn
-from interlock.answers.statements.effect_calls import Things, call_of, words_of
+from interlock.answers.statements.effect_calls import EffectCall, Things, call_of, words_of
 from interlock.answers.statements.effects import EffectState, TurnEffect
 from interlock.answers.statements.explaining import explain
 from interlock.answers.statements.languages import foreign_deed
@@ -41,6 +42,7 @@ class TurnRecords(Value, frozen=True):
 def check_statements(draft: str, turn: TurnRecords) -> tuple[EffectStatement, ...]:
     """Everything that a draft says of deeds, in order; what cannot be read does not agree."""
     words = lexicon()
+    records = cache(lambda: _read_records(turn, words))
     judge: Judge | None = None
     directions: Directions | None = None
     links: Links | None = None
@@ -62,17 +64,16 @@ def check_statements(draft: str, turn: TurnRecords) -> tuple[EffectStatement, ..
             found.append(_foreign(sentence, language, turn))
             continue
         if turn.effects and may_turn(sentence):
-            directions = directions or _read_directions(turn, words)
+            directions = directions or _read_directions(turn, records().calls)
             turned = directions.check(sentence)
             found += [turned] if turned is not None else []
         for deed in find_deeds(sentence, words):
-            judge = judge or Judge(_read_records(turn, words), words)  # most sentences tell of no deed
+            judge = judge or Judge(records(), words)  # most sentences tell of no deed
             statement = judge.judge(deed)
             if statement is not None:
                 found.append(statement)
         if links is None and turn.effects:
-            records = _read_records(turn, words)
-            links = Links(records.calls, records.objects, words)
+            links = Links(records().calls, records().objects, words)
         linked = links.find(sentence) if links is not None else None
         if linked is not None:
             why = explain([linked], [linked])
@@ -103,12 +104,11 @@ def _foreign(sentence: Sentence, language: str, turn: TurnRecords) -> EffectStat
     return EffectStatement(shorten(sentence.text, 300), Stance.DONE, agrees=said, why=why)
 
 
-def _read_directions(turn: TurnRecords, words: Lexicon) -> Directions:
+def _read_directions(turn: TurnRecords, calls: Sequence[EffectCall]) -> Directions:
     """What was moved from where to where; a preview counts as what would be."""
-    records = _read_records(turn, words)
     previews = [(_record(source), source.value) for source in turn.given]
     results = [(_record(source), _value(source)) for source in turn.sources if source.trusted]
-    return Directions(records.calls, Objects([*results, *previews], turn.tools))
+    return Directions(calls, Objects([*results, *previews], turn.tools))
 
 
 def _read_records(turn: TurnRecords, words: Lexicon) -> Records:
