@@ -178,21 +178,21 @@ SEEN: dict[str, dict[str, set[str]]] = {
 
 @pytest.mark.timeout(2400)
 @on_either_database
+@pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("kind", ["once", "keyed", "document"])
-async def test_cut_at_every_byte(server: CountingServer, ledgers: Ledgers, kind: str, way: str) -> None:
-    ends: dict[str, set[str]] = {"request": set(), "answer": set()}
+async def test_cut_at_every_byte(server: CountingServer, ledgers: Ledgers, kind: str, side: Side, way: str) -> None:
+    ends: set[str] = set()
     async with CuttingProxy(server.port).open() as proxy, tool_of(kind, way, proxy.url) as made:
-        prefix = f"{ledgers.mark}{kind[0]}{WAYS.index(way)}"
+        prefix = f"{ledgers.mark}{kind[0]}{WAYS.index(way)}{side[0]}"
         assert (await Cell(made, ledgers, f"{prefix}whole").deliver()).ok
         lengths = dict(proxy.seen)
-        for side in SIDES:
-            for after in boundaries(lengths[side], ledgers.every):
-                name = f"{prefix}{side[0]}{after:04d}"
-                proxy.cut(side, after, reset=after % 2 == 1)
-                # A document that reads back as it was wanted is there, whatever its answer was.
-                whole = kind == "document" or (side == "answer" and after == lengths["answer"])
-                ends[side].add(await attack(Cell(made, ledgers, name), server, proxy, name, whole=whole))
-    assert ends == SEEN[kind]
+        for after in boundaries(lengths[side], ledgers.every):
+            name = f"{prefix}{after:04d}"
+            proxy.cut(side, after, reset=after % 2 == 1)
+            # A document that reads back as it was wanted is there, whatever its answer was.
+            whole = kind == "document" or (side == "answer" and after == lengths["answer"])
+            ends.add(await attack(Cell(made, ledgers, name), server, proxy, name, whole=whole))
+    assert ends == SEEN[kind][side]
 
 
 @on_either_database
