@@ -70,14 +70,39 @@ class _Known(Value, frozen=True):
     some: bool
 
 
+class _Fields:
+    """All fields that say how much there is of one thing, found by what their rows go by."""
+
+    def __init__(self) -> None:
+        self.all: list[_Known] = []
+        self.sizes: list[Fact] = []
+        self._of_name: dict[tuple[str, str], list[_Known]] = defaultdict(list)
+
+    def add(self, known: _Known) -> None:
+        self.all.append(known)
+        for kind, names in _names_around(known.row).items():
+            for name in names:
+                self._of_name[kind, name].append(known)
+
+    def of(self, thing: Mention | None) -> Sequence[_Known]:
+        """Those in whose rows a thing is; all of them without one."""
+        if thing is None:
+            return self.all
+        found = [known for kind, same in thing.names.items() for name in same for known in self._of_name.get((kind, name), ())]
+        return list({id(known): known for known in found}.values())
+
+    def sizes_of(self, thing: Mention | None) -> Iterator[Fact]:
+        """The sizes in rows in which a thing is; all of them without one."""
+        return (fact for fact in self.sizes if thing is None or _is_of(fact.place.row, thing))
+
+
 class FigureStates:
     """Looks for parts of sentences that say none where there is some, or some where there is none."""
 
     def __init__(self, facts: Sequence[Fact], table: StateTable, words: WordTable) -> None:
         self._table, self._words = table, words
         self._kinds = [(name, FigureKind(one, words)) for name, one in table.figures.items()]
-        self._known: dict[str, list[_Known]] = defaultdict(list)
-        self._sizes: dict[str, list[Fact]] = defaultdict(list)
+        self._fields: dict[str, _Fields] = defaultdict(_Fields)
         self._in_row: dict[int, list[Fact]] = defaultdict(list)
         usable = (fact for fact in facts if fact.trusted and not (fact.echo or fact.asked or fact.stale or fact.label))
         for fact in islice(usable, _MOST_FACTS):
@@ -95,13 +120,13 @@ class FigureStates:
         some = bool(fact.truth) if fact.number is None else fact.number > 0
         for name, kind in self._kinds:
             if kind.is_field(own):
-                self._known[name].append(_Known(fact.place.row, fact.place.name, own, some))
+                self._fields[name].add(_Known(fact.place.row, fact.place.name, own, some))
             elif fact.number and kind.is_size(own):
-                self._sizes[name].append(fact)
+                self._fields[name].sizes.append(fact)
 
     def find(self, sentences: Sentences, mentions: Sequence[Mention]) -> Iterator[tuple[int, int, str]]:
         """Where a part of a sentence says it, and which field says otherwise."""
-        if not self._known and not self._sizes:
+        if not self._fields:
             return
         starts = [mention.start for mention in mentions]
         things: list[Mention] = []
@@ -129,7 +154,7 @@ class FigureStates:
         if denied and (_DIGIT.search(text) or _COMPARED.search(text)):
             return None
         for name, kind in self._kinds:
-            said = kind.says_some(text, denied=denied)
+            said = kind.says_some(text, denied=denied) if name in self._fields else None
             if said is None:
                 continue
             why = self._against(name, kind, text, things, said=said)
@@ -138,16 +163,15 @@ class FigureStates:
         return None
 
     def _against(self, name: str, kind: FigureKind, text: str, things: Sequence[Mention], *, said: bool) -> str | None:
-        groups = [[one] for one in things] or [[]]
-        for group in groups:
-            mine = self._spoken_of([one for one in self._known[name] if _is_of(one.row, group)], text)
+        fields = self._fields[name]
+        for thing in things or (None,):
+            mine = self._spoken_of(fields.of(thing), text)
             wrong = [one for one in mine if one.some != said]
             # Without a name it may be said of one of several.
-            enough = bool(group) and not said and kind.each
-            if wrong and (len(wrong) == len(mine) or enough or (not group and self._table.is_of_all(text, 0))):
+            enough = thing is not None and not said and kind.each
+            if wrong and (len(wrong) == len(mine) or enough or (thing is None and self._table.is_of_all(text, 0))):
                 return f"{wrong[0].name} says otherwise"
-            sizes = () if mine or said else [fact for fact in self._sizes[name] if _is_of(fact.place.row, group)]
-            if any(self._has_room(fact, kind) for fact in sizes):
+            if not (mine or said) and any(self._has_room(fact, kind) for fact in fields.sizes_of(thing)):
                 return "no result says that"
         return None
 
@@ -164,9 +188,13 @@ class FigureStates:
         return not any(fact.number == size.number or (fact.text and kind.says_none(fact.text)) for fact in row)
 
 
-def _is_of(row: Row, things: Sequence[Mention]) -> bool:
-    """Whether a row has all the names; every row has none."""
-    return all(any(row.names_of_kind(kind) & same for kind, same in one.names.items()) for one in things)
+def _is_of(row: Row, thing: Mention) -> bool:
+    return any(row.names_of_kind(kind) & same for kind, same in thing.names.items())
+
+
+def _names_around(row: Row) -> Mapping[str, frozenset[str]]:
+    """What a row and those around it go by; of a kind the nearest."""
+    return {kind: names for one in reversed([*row.chain()]) for kind, names in one.names.items()}
 
 
 def _stems(name: str, words: WordTable) -> frozenset[str]:
