@@ -294,8 +294,35 @@ async def test_what_was_denied_or_parked_does_not_count() -> None:
     runtime = opened(policy)
     async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
         result = await run_turn(turn, make_scripted("obedient", SCRIPT))
-    assert result.outcome is TurnOutcome.ESCALATED
+    assert result.outcome is TurnOutcome.TOOL_FAILED
     assert ANSWER not in result.answer
+    await runtime.close()
+
+
+@pytest.mark.parametrize("draft", ["I am not allowed to tell the crew.", "I have told the crew."])
+async def test_what_a_rule_forbids_is_said_and_not_asked_for_again(draft: str) -> None:
+    policy = OPEN + '[[rule]]\nid = "no"\ntools = ["notify"]\ndecision = "deny"\nreason = "not today"\n'
+    runtime = opened(policy)
+    async with Answers(runtime).turn("tell the crew", agent=AGENT, requires="notify") as turn:
+        await turn.propose([Proposal(tool="notify", arguments={"to": "crew"})])
+        result = await turn.finish(draft)
+    assert isinstance(result, TurnResult), "nothing is left to try"
+    assert (result.status, result.outcome) == (TurnStatus.TOOL_FAILED, TurnOutcome.TOOL_FAILED)
+    assert result.action == "none"
+    assert "notify was not done: not today" in result.answer
+    assert draft not in result.answer
+    await runtime.close()
+
+
+async def test_another_call_after_a_forbidden_one_is_not_given_up() -> None:
+    policy = OPEN + '[[rule]]\nid = "no"\ntools = ["notify"]\nwhen = "args.to != \'crew\'"\ndecision = "deny"\n'
+    runtime = opened(policy + 'reason = "only the crew"\n')
+    async with Answers(runtime).turn("tell the crew", agent=AGENT, requires="notify") as turn:
+        await turn.propose([Proposal(tool="notify", arguments={"to": "press"})])
+        await turn.propose([Proposal(tool="notify", arguments={"to": "crew"})])
+        result = await turn.finish("The crew was told: true.")
+    assert isinstance(result, TurnResult)
+    assert result.verified, result
     await runtime.close()
 
 

@@ -32,7 +32,7 @@ class TurnState(Value, frozen=True):
     failed: str = ""
     """Why what is missing cannot be had: its tools ran and failed."""
     refused: str = ""
-    """Who has refused what is missing, and why: a person was asked about its call, and said no."""
+    """Who has refused what is missing, and why: a person was asked about its call, or a rule forbids it."""
     empty: str = ""
     """Why what is missing brought nothing: its tools ran and found nothing on file."""
     ticket: str | None = None
@@ -118,7 +118,7 @@ class Stop(Value, frozen=True):
     nothing: bool = False
     """Nothing is on file: trying again would not help either."""
     refused: bool = False
-    """A person has said no: nor would it here."""
+    """A person or a rule has said no: nor would it here."""
 
 
 class Escalate(Value, frozen=True):

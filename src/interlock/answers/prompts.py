@@ -70,8 +70,8 @@ def failure_text(reason: str) -> str:
 
 
 def refused_text(reason: str) -> str:
-    """A person was asked about a required call, and said no."""
-    return f"This was not done, as a person who was asked has refused it. {reason.rstrip('.')}."
+    """A person or a rule has said no to a required call."""
+    return f"This was not done, as it was refused. {reason.rstrip('.')}."
 
 
 def nothing_found_text(reason: str) -> str:

@@ -20,6 +20,17 @@ from interlock.wrong_values import require_kind
 _SHOWN = 4
 # Reached its tool and failed there; a denied or malformed call may still be made better by the model.
 _RAN = (Status.FAILED, Status.UNKNOWN)
+_RULES = frozenset(
+    {
+        Reason.DENIED,
+        Reason.HALTED,
+        Reason.INVARIANT,
+        Reason.COOLDOWN,
+        Reason.BUDGET_EXHAUSTED,
+        Reason.RATE_LIMITED,
+    }
+)
+"""What was decided against a call, whatever it is asked for with."""
 
 
 class NamedEntity(Value, frozen=True):
@@ -86,6 +97,11 @@ class CallSeen(Value, frozen=True):
     """The record that answered it, if the same call was made before."""
     refused: bool = False
     """Whether a person was asked, and said no."""
+
+    @property
+    def forbidden(self) -> bool:
+        """Whether a person or a rule has said no: proposing the same again would bring the same."""
+        return self.refused or (self.status is Status.DENIED and self.reason in _RULES)
 
 
 def need(tool: str, *, where: str = "", no_data: bool = False) -> Need:
@@ -233,10 +249,10 @@ def next_needs(missing: Requirement) -> tuple[Need, ...]:
 
 
 def is_hopeless(missing: Requirement, calls: Sequence[CallSeen], statuses: tuple[Status, ...] = _RAN) -> bool:
-    """Whether everything that is missing was tried, and came to nothing in its tool, or a person has refused it."""
+    """Whether everything that is missing was tried, and came to nothing in its tool, or was refused."""
     match missing:
         case Need():
-            tried = [call for call in calls if call.refused or (call.ran and call.status in statuses)]
+            tried = [call for call in calls if call.forbidden or (call.ran and call.status in statuses)]
             return any(_tries(call, missing) for call in tried)
         case AnyOf(parts=parts):
             return all(is_hopeless(part, calls, statuses) for part in parts)

@@ -23,7 +23,7 @@ class TurnStatus(StrEnum):
     ASKED = "asked"
     WAITING = "waiting"
     TOOL_FAILED = "tool_failed"
-    """A required tool failed, found nothing or was refused by a person: the limitation is stated."""
+    """A required tool failed, found nothing or was refused by a person or a rule: the limitation is stated."""
     NO_REPLY = "no_reply"
     """The model failed, and there is no result to show in place of its answer."""
     ESCALATED = "escalated"

@@ -88,7 +88,8 @@ class _Fields:
         """Those in whose rows a thing is; all of them without one."""
         if thing is None:
             return self.all
-        found = [known for kind, same in thing.names.items() for name in same for known in self._of_name.get((kind, name), ())]
+        names = [(kind, name) for kind, same in thing.names.items() for name in same]
+        found = (known for name in names for known in self._of_name.get(name, ()))
         return list({id(known): known for known in found}.values())
 
     def sizes_of(self, thing: Mention | None) -> Iterator[Fact]:
