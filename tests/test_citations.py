@@ -10,6 +10,7 @@ from interlock import Runtime, tool
 from interlock.answers import Agent, Answers, TurnStatus, run_turn
 from interlock.answers.citations import list_facts, number_facts, print_citations
 from interlock.answers.grounding import Source
+from interlock.answers.grounding.kept_evidence import KeptEvidence
 from interlock.answers.requirements import need
 from interlock.models import Proposal, Reply, Request
 from interlock.policy import parse_policy
@@ -40,9 +41,22 @@ def test_numbers_stay_when_more_is_returned() -> None:
     assert len(more) == len(FACTS) + 1
 
 
+def test_numbers_stay_when_what_comes_later_is_read_first() -> None:
+    """What a child turn returns stands before what its parent has read."""
+    kept, mine = KeptEvidence(), Source("record 2", {"value": TRAILS})
+    told = number_facts([mine], None, 10**6, kept=kept)
+    later = number_facts([Source("record 5", {"value": {"length_km": 9.9}}), mine], None, 10**6, kept=kept)
+    assert {fact.name: fact.text for fact in told}.items() <= {fact.name: fact.text for fact in later}.items()
+    assert len({fact.name for fact in later}) == len(told) + 1
+
+
 @pytest.mark.parametrize(
     ("draft", "question", "printed"),
     [
+        (f"It is {{{LONG}}} miles long.", "How long is it?", "It is 20.13 miles long."),
+        (f"It is {{{LONG}}} km long.", "How many miles is it?", "It is 32.4 km long."),
+        (f"It is {{{LONG}}} hours long.", "How long is it?", f"It is {{{LONG}}} hours long."),
+        (f"It is {{{LONG} in miles}} km long.", "How long is it?", f"It is {{{LONG} in miles}} km long."),
         (f"It is {{{LONG}}} long.", "How long is it?", "It is 32.4 km long."),
         (f"It is {{{LONG}}} km long.", "How long is it?", "It is 32.4 km long."),
         (f"It is {{{LONG}}} long.", "How many miles is it?", "It is 20.13 miles long."),

@@ -326,6 +326,53 @@ async def test_another_call_after_a_forbidden_one_is_not_given_up() -> None:
     await runtime.close()
 
 
+@pytest.mark.parametrize(
+    "second",
+    [{"trail": "x", "season": 7}, {"trail": "nowhere", "season": "summer"}, {"trail": "y", "season": "summer"}],
+)
+async def test_a_rule_against_one_way_to_ask_does_not_end_the_turn_once_another_was_tried(
+    second: dict[str, Any],
+) -> None:
+    @tool(effect="read")
+    async def look(trail: str, season: str) -> dict[str, Any]:
+        if trail == "nowhere":
+            raise NotFound("no such trail")
+        return {"trail": trail, "damage_class": 3}
+
+    policy = OPEN + '[[rule]]\nid = "no"\ntools = ["look"]\nwhen = "args.season == \'winter\'"\ndecision = "deny"\n'
+    runtime = Runtime.open("memory://", policy=parse_policy(policy + 'reason = "not in winter"\n'), tools=[look])
+    agent = Agent(name="trails", tools=("look",), semantic=False)
+    wanted = need("look", where='args.trail == "x"')
+    async with Answers(runtime).turn("how is x?", agent=agent, requires=wanted) as turn:
+        await turn.propose([Proposal("look", {"trail": "x", "season": "winter"})])
+        await turn.propose([Proposal("look", second)])
+        assert isinstance(await turn.finish("I cannot tell."), Again)
+        await turn.propose([Proposal("look", {"trail": "x", "season": "summer"})])
+        result = await turn.finish("x is class 3.")
+    assert isinstance(result, TurnResult)
+    assert result.verified
+    await runtime.close()
+
+
+async def test_what_a_rule_forbids_of_something_else_ends_no_turn() -> None:
+    @tool(effect="read")
+    async def look(trail: str, season: str) -> dict[str, Any]:
+        return {"trail": trail, "damage_class": 3}
+
+    policy = OPEN + '[[rule]]\nid = "no"\ntools = ["look"]\nwhen = "args.season == \'winter\'"\ndecision = "deny"\n'
+    runtime = Runtime.open("memory://", policy=parse_policy(policy + 'reason = "not in winter"\n'), tools=[look])
+    agent = Agent(name="trails", tools=("look",), semantic=False)
+    wanted = need("look", where='args.season == "summer"')
+    async with Answers(runtime).turn("how is x in summer?", agent=agent, requires=wanted) as turn:
+        await turn.propose([Proposal("look", {"trail": "x", "season": "winter"})])
+        assert isinstance(await turn.finish("I cannot tell."), Again)
+        await turn.propose([Proposal("look", {"trail": "x", "season": "summer"})])
+        result = await turn.finish("x is class 3.")
+    assert isinstance(result, TurnResult)
+    assert result.verified
+    await runtime.close()
+
+
 async def test_a_parked_call_ends_the_turn_and_it_goes_on_when_it_is_approved() -> None:
     ran: list[str] = []
     policy = OPEN + '[[rule]]\nid = "ask"\ntools = ["notify"]\ndecision = "review"\nreason = "mail"\n'

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
+from operator import itemgetter
 
 from msgspec.structs import replace
 
@@ -22,6 +23,7 @@ from interlock.values import Value, shorten
 _REFERENCE = re.compile(r"\{(?P<fact>f\d{1,6})(?:\s+in\s+(?P<unit>[^{}]{1,30}))?\}")
 _WORD = re.compile(r"[^\W\d_]{2,30}|[%°$€£]")
 _LONGEST_TEXT = 120
+_LONGEST_UNIT = 40
 """A longer text is read in its result, and not cited as a value."""
 _MOST_LISTED = 150
 _HUNDREDTH = Decimal("0.01")
@@ -55,19 +57,25 @@ def number_facts(
     meanings: Mapping[str, ToolMeaning] | None = None,
     kept: KeptEvidence | None = None,
 ) -> tuple[NumberedFact, ...]:
-    """The values that an answer may cite, in the order in which they were returned."""
+    """The values that an answer may cite, in the order in which they were returned; each keeps its number."""
     words = vocabulary or default_vocabulary()
-    evidence = (kept or KeptEvidence()).read(sources, words, max_chars, meanings)
-    return evidence.facts.once(_number_all, words, evidence.tools)
+    kept = kept or KeptEvidence()
+    evidence = kept.read(sources, words, max_chars, meanings)
+    return evidence.facts.once(_number_all, words, evidence.tools, kept.numbers)
 
 
-def _number_all(facts: Sequence[Fact], words: Vocabulary, said_by: Mapping[str, str]) -> tuple[NumberedFact, ...]:
+def _number_all(
+    facts: Sequence[Fact], words: Vocabulary, said_by: Mapping[str, str], numbers: dict[tuple[str, str], int]
+) -> tuple[NumberedFact, ...]:
     by_place: dict[int, list[Fact]] = {}
     for fact in facts:
         if not (fact.label or fact.counted or fact.prose or fact.echo or fact.asked) and not fact.place.is_top:
             by_place.setdefault(id(fact.place), []).append(fact)
     chosen = [one for facts in by_place.values() if (one := _value_of(facts)) is not None]
-    return tuple(_number(number, fact, words, said_by) for number, fact in enumerate(chosen, 1) if not fact.stale)
+    for fact in chosen:
+        numbers.setdefault((fact.source, fact.place.path), len(numbers) + 1)
+    found = [(numbers[fact.source, fact.place.path], fact) for fact in chosen if not fact.stale]
+    return tuple(_number(number, fact, words, said_by) for number, fact in sorted(found, key=itemgetter(0)))
 
 
 def print_citations(
@@ -82,11 +90,14 @@ def print_citations(
         fact = known.get(match["fact"])
         if fact is None:
             return match[0]
-        asked = [words.units.of(match["unit"].strip())] if match["unit"] else wanted
+        following = _WORD.match(draft[match.end() : match.end() + _LONGEST_UNIT].lstrip(" -"))
+        written = frozenset() if following is None or following[0] == "in" else words.units.of(following[0])
+        asked = [words.units.of(match["unit"].strip())] if match["unit"] else [written] if written else wanted
         text, unit = _in_unit(fact, asked, words)
-        following = _WORD.match(draft[match.end() :].lstrip(" -"))
-        if following is not None and words.units.of(following[0]) & fact.units:
-            unit = ""  # "{f3} km": it is written there
+        if written and unit:  # "{f3} km": it is written there, or something else is
+            if not words.units.of(unit) & written:
+                return match[0]
+            unit = ""
         theirs = f" (according to {fact.said_by})" if fact.said_by else ""
         if words.units.of(unit) & words.units.currencies and len(unit) == 1:
             return unit + text + theirs

@@ -30,7 +30,7 @@ def missing_of(requirement: Requirement, history: History) -> Missing:
     mine = [call for call in known if call.tool in wanted]
     failed = empty = question = refused = ""
     if is_hopeless(missing, known):
-        denied = [call for call in mine if call.forbidden]
+        denied = [call for call in mine if call.refused] or [call for call in mine[-1:] if call.forbidden]
         refused = f"{denied[-1].tool} was not done: {denied[-1].message}" if denied else ""
         ended = [call for call in mine if call.ran and call.status in (Status.FAILED, Status.UNKNOWN)]
         failed = f"{ended[-1].tool} failed: {ended[-1].message}" if ended else ""

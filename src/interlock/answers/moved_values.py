@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from itertools import islice
 from typing import NamedTuple
 
 from interlock.answers.grounding.rows import plain_name
@@ -195,6 +196,12 @@ def _number(value: Json) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) == float("inf"):
         return None
     return Decimal(repr(value)).normalize()
+
+
+def paths_of(value: Json, names: frozenset[str]) -> frozenset[str]:
+    """The paths of the fields of a result that have one of these names."""
+    found = (f"{item.path}.{name}" for item in _objects(value) for name in item.value if name in names)
+    return frozenset(islice(found, _MOST_PATHS))
 
 
 def all_fields(value: Json) -> Iterator[str]:

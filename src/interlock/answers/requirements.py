@@ -252,8 +252,10 @@ def is_hopeless(missing: Requirement, calls: Sequence[CallSeen], statuses: tuple
     """Whether everything that is missing was tried, and came to nothing in its tool, or was refused."""
     match missing:
         case Need():
-            tried = [call for call in calls if call.forbidden or (call.ran and call.status in statuses)]
-            return any(_tries(call, missing) for call in tried)
+            tried = [call for call in calls if _tries(call, missing)]
+            # What a rule forbids may be asked for in another way: what came of the last of them counts.
+            forbidden = bool(tried) and tried[-1].forbidden
+            return forbidden or any(call.refused or (call.ran and call.status in statuses) for call in tried)
         case AnyOf(parts=parts):
             return all(is_hopeless(part, calls, statuses) for part in parts)
         case AllOf(parts=parts, in_order=in_order):
@@ -264,7 +266,8 @@ def is_hopeless(missing: Requirement, calls: Sequence[CallSeen], statuses: tuple
 def _tries(call: CallSeen, leaf: Need) -> bool:
     """Whether a call, whatever came of it, was meant for a leaf: what failed for another thing says nothing of this."""
     own = [entity for entity in leaf.about if not entity.elsewhere]
-    return call.tool == leaf.tool and (not own or any(is_about(call, entity) for entity in own))
+    meant = call.tool == leaf.tool and _fits(call, leaf)
+    return meant and (not own or any(is_about(call, entity) for entity in own))
 
 
 def without_entities(requirement: Requirement) -> Requirement:

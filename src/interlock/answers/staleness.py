@@ -15,7 +15,7 @@ from interlock.answers.former_values import former_paths
 from interlock.answers.grounding import Source
 from interlock.answers.grounding.rows import plain_name
 from interlock.answers.grounding.words import WordTable
-from interlock.answers.moved_values import all_fields, find_moved, read_change
+from interlock.answers.moved_values import all_fields, find_moved, paths_of, read_change
 from interlock.answers.requirements import CallSeen
 from interlock.reasons import Reason
 from interlock.values import Json, Status
@@ -40,7 +40,8 @@ _NO_FIELD = frozenset(
 )
 """Names that many fields have: that a change returns one says nothing about what was read before."""
 _LOOKED = (Status.OK, Status.NO_DATA, Status.PLANNED)
-_MOST_FIELDS = 200
+_MOST_FIELDS, _MOST_NAMED = 200, 100
+_RECORD = re.compile(r"record (\d{1,18})")
 _A_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _DAY_OF = re.compile(r"(?:time|date|day|at|on)$", re.I)
 _APART = {"figure", "day"}
@@ -56,8 +57,9 @@ def mark_stale(sources: Sequence[Source], calls: Sequence[CallSeen], words: Word
     marked = []
     for source in sources:
         own = next((call for call in calls if f"record {call.record}" == source.id), None)
+        read_at = _record_of_read(source, own)
         for change in changes:
-            if own is not None and not own.changes and own.record < change.record:
+            if read_at is not None and read_at < change.record:
                 source = _mark(source, change, by_record.get(f"record {change.record}"), words)
         again = own is not None and any(
             call.tool == own.tool and call.arguments == own.arguments and call.record > change.record > own.record
@@ -70,6 +72,14 @@ def mark_stale(sources: Sequence[Source], calls: Sequence[CallSeen], words: Word
         # Read again after the change: the second one says how it is now.
         marked.append(replace(source, stale=("*",), stale_names=()) if again else source)
     return tuple(marked)
+
+
+def _record_of_read(source: Source, own: CallSeen | None) -> int | None:
+    """When a source was read: in this turn, or in an earlier one whose record was handed over."""
+    if own is not None:
+        return None if own.changes else own.record
+    earlier = _RECORD.fullmatch(source.id)
+    return None if earlier is None else int(earlier[1])
 
 
 def asked_for(calls: Sequence[CallSeen]) -> list[Source]:
@@ -85,23 +95,29 @@ def asked_for(calls: Sequence[CallSeen]) -> list[Source]:
 
 
 def _mark(source: Source, change: CallSeen, made: Source | None, words: WordTable) -> Source:
-    ids = frozenset(_ids(change.arguments))
-    if not ids:
+    ids, asked_of = frozenset(_ids(change.arguments)), _same_thing(source.about, change.arguments)
+    if not ids and not asked_of:
         return source
     value = made.value if made is not None else change.arguments
     moved = find_moved(
         source.value, source.about, read_change(change.arguments, value, frozenset(all_fields(source.value)))
     )
     changed = [(_stems(name, words), kind) for name, kind in {*_fields(change.arguments), *_fields(value)}]
+    result = made.value.get("value") if made is not None and isinstance(made.value, dict) else None
+    untold = _tells_nothing([change.arguments, result], ids)
     stale = tuple(
         name
         for name, kind in dict.fromkeys(_fields(source.value))
         # A sum that is due (`amount_due`) is no new day on which it is (`due`).
-        if any(_stems(name, words) & other and {kind, its} != _APART for other, its in changed)
+        if (untold or any(_stems(name, words) & other and {kind, its} != _APART for other, its in changed))
         and not name.endswith(("_id", "name"))
     )
     if not stale:
         return replace(source, stale_paths=source.stale_paths | moved) if moved else source
+    if asked_of:  # by a number, which rows are not called by
+        moved |= paths_of(source.value, frozenset(stale))
+    if not ids:
+        return replace(source, stale_paths=source.stale_paths | moved)
     return replace(
         source,
         stale=(*source.stale, *stale),
@@ -110,16 +126,38 @@ def _mark(source: Source, change: CallSeen, made: Source | None, words: WordTabl
     )
 
 
+def _tells_nothing(result: Json, ids: frozenset[str]) -> bool:
+    """Whether a change has nothing but its ids and that it went well: then all that was read before is in doubt."""
+    waiting = [result]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict | list):
+            waiting += one.values() if isinstance(one, dict) else one
+        elif not (one is None or isinstance(one, bool) or plain_name(str(one)) in ids or str(one).lower() == "ok"):
+            return False
+    return True
+
+
 def _stems(name: str, words: WordTable) -> frozenset[str]:
     return frozenset(word for word in words.in_name(name) if not word.startswith("=")) - _NO_FIELD
 
 
 def _ids(arguments: Json) -> Iterator[str]:
-    """The texts among the arguments: they name what is changed."""
-    if isinstance(arguments, dict):
-        for value in arguments.values():
-            if isinstance(value, str) and 0 < len(value) <= 80:
-                yield plain_name(value)
+    """The texts among the arguments, and numbers that are ids: they name what is changed."""
+    if not isinstance(arguments, dict):
+        return
+    for name, value in arguments.items():
+        for one in value[:_MOST_NAMED] if isinstance(value, list) else (value,):
+            is_id = isinstance(one, str) or (type(one) is int and "id" in name.lower())
+            if is_id and 0 < len(str(one)) <= 80:
+                yield plain_name(str(one))
+
+
+def _same_thing(about: Json, arguments: Json) -> bool:
+    """Whether a read was asked for by a number that a change was asked for by: the same room 17."""
+    if not isinstance(about, dict) or not isinstance(arguments, dict):
+        return False
+    return any(type(value) is int and arguments.get(name) == value for name, value in about.items())
 
 
 def _fields(value: Json) -> Iterator[tuple[str, str]]:

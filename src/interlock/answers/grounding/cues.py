@@ -37,6 +37,12 @@ class Cues:
             )
         return self._found[key]
 
+    def has_beside(self, name: str, claim: Claim, field: Meanings) -> bool:
+        """The same, where the words of a field's own name are none: a "visitor limit" is no limit that was met."""
+        one = self._sentences.all[self._sentences.at(claim.start)]
+        found = self._patterns[name].finditer(self._sentences.text, one.start, one.end)
+        return any(not self._words.in_name(match[0]) & field for match in found)
+
     def pattern(self, name: str) -> re.Pattern[str]:
         """The words of a table, to be looked for elsewhere than beside a claim."""
         return self._patterns[name]

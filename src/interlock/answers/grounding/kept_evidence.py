@@ -55,6 +55,8 @@ class KeptEvidence:
     def __init__(self) -> None:
         self._looks: tuple[_Look, ...] = ()
         self._meanings: tuple[tuple[Tool, ...], Mapping[str, ToolMeaning]] = ((), {})
+        self.numbers: dict[tuple[str, str], int] = {}
+        """Under which numbers a model was told facts, by source and path: a reference means the same later on."""
 
     def meanings(self, tools: Mapping[str, Tool]) -> Mapping[str, ToolMeaning]:
         """What the authors of tools have said about their results; the same as before if they are the same tools."""

@@ -330,7 +330,9 @@ class Tracer:
             spoken = bool(fact.words & bound.spoken)
             # A day of those that were looked for: up to the 12th.
             if claim.number is not None and not any(fact.date):
-                return spoken and (self._users.may_repeat(claim, bound) or self._cues.has("tried", claim))
+                return spoken and (
+                    self._users.may_repeat(claim, bound) or self._cues.has_beside("tried", claim, fact.own)
+                )
             return self._cues.has("scope", claim) or spoken
         if fact.echo:
             return self._users.may_repeat(claim, bound)

@@ -10,6 +10,7 @@ import msgspec
 from interlock.answers.events import AskedBack, Delegated, Finished, Joined, Opened, Replied, event_of
 from interlock.answers.requirements import NOTHING, CallSeen, Requirement, leaves, satisfies, sure_values
 from interlock.canonical import WHATEVER, canonical
+from interlock.changes.keys import local_key
 from interlock.engine import EngineContext
 from interlock.operations.ledger_writer import payload_of, store_digest
 from interlock.ports import Query, Store
@@ -290,6 +291,7 @@ def _may_concern(call: EarlierCall, keys: Sequence[str]) -> bool:
     """Whether a change of these keys may have changed what a call has returned."""
     if call.keys:
         return any(overlapping(key, call.keys) for key in keys)
-    ids = [value for value in call.arguments.values() if isinstance(value, str) and value]
+    given = [one for value in call.arguments.values() for one in (value if isinstance(value, list) else (value,))]
+    ids = [str(one) for one in given if (isinstance(one, str) and one) or type(one) is int]
     # A read says what it was about by its ids alone; of one that has none nothing is known.
-    return not ids or any(value in key.rpartition("/")[2] or key.endswith("/*") for key in keys for value in ids)
+    return not ids or any(value in local_key(key) or key.endswith("/*") for key in keys for value in ids)
