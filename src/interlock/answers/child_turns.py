@@ -8,7 +8,7 @@ from interlock.answers.asked import Carried
 from interlock.answers.history import Histories, History
 from interlock.answers.ladder import TurnOutcome
 from interlock.answers.missing import Missing, missing_of
-from interlock.answers.requirements import CallSeen, Need, Requirement, without_entities
+from interlock.answers.requirements import CallSeen, Need, Requirement, leaves, without_entities
 from interlock.values import Status, Value
 
 _MET = (
@@ -41,15 +41,23 @@ async def missing_above(histories: Histories, carried: Carried, turn: str, agent
 
 async def unmet_child(histories: Histories, history: History) -> UnmetChild | None:
     """The first delegation that did not succeed; a later one for the same makes up for it."""
-    latest: dict[tuple[str, Requirement | None], UnmetChild | None] = {}
+    unmet: list[tuple[tuple[str, Requirement | None], frozenset[str], UnmetChild]] = []
     for child in history.children:
         inner = await histories.read(child, evidence=False, depth=0)
         agent = child if inner.opened is None else inner.opened.agent
-        # By agent and which tools were needed: success at another question does not make up for a failure. That it was
-        # about the right thing is for the parent's own requirement to say.
+        # By agent and which tools were needed, about what: success at another question, or with another thing, does not
+        # make up for a failure.
         needed = None if inner.opened is None else without_entities(inner.opened.requires)
-        latest[agent, needed] = _find_unmet(agent, inner)
-    return next((item for item in latest.values() if item is not None), None)
+        things = frozenset() if inner.opened is None else _things(inner.opened.requires)
+        unmet = [one for one in unmet if one[0] != (agent, needed) or one[1] - things]
+        found = _find_unmet(agent, inner)
+        if found is not None:
+            unmet.append(((agent, needed), things, found))
+    return unmet[0][2] if unmet else None
+
+
+def _things(requirement: Requirement) -> frozenset[str]:
+    return frozenset(one.name.lower() for leaf in leaves(requirement) for one in leaf.about)
 
 
 def _find_unmet(agent: str, inner: History) -> UnmetChild | None:

@@ -83,7 +83,7 @@ async def check_draft(
         known = [*mark_stale(sources, calls, words.words), *asked_for(calls), Source("question", question, echo=True)]
         grounded = ground_safely(draft, known, words, ctx.limits, _meanings(ctx, history), history.kept)
         # A draft that was not read as a whole is sent back for that alone.
-        irrelevant = not grounded.unchecked and is_irrelevant(draft, question, grounded, history, statements)
+        irrelevant = not grounded.unchecked and is_irrelevant(draft, question, grounded, history, given, statements)
         return CheckedDraft(grounded, irrelevant, statements)
 
     return await leave_loop(len(draft) + len(question) + size_of([source.value for source in sources]), check)

@@ -130,9 +130,10 @@ def render_results(sources: Sequence[Source]) -> str:
 def _block(source: Source) -> str:
     value: dict[str, Any] = source.value if isinstance(source.value, dict) else {"value": source.value}
     lines: list[str] = []
-    if value.get("summary"):
+    # What stands apart are words of a model: the answer of an agent that was asked is in the records of its own turn.
+    if value.get("summary") and "summary" not in source.apart:
         lines.append(shorten(str(value["summary"]), _LONGEST_LINE))
-    if value.get("value") is not None:
+    if value.get("value") is not None and "value" not in source.apart:
         lines += _lines(value["value"], 0)
     lines += [f"“{_short(snippet)}”" for snippet in value.get("snippets", ())]
     if value.get("sources"):

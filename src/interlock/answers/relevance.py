@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from interlock.answers.grounding import Grounded
+from interlock.answers.grounding import Grounded, Source
 from interlock.answers.history import History
 from interlock.answers.statements import EffectStatement
 from interlock.answers.statements.verb_groups import Stance
@@ -16,20 +16,25 @@ _ENOUGH = 2
 
 
 def is_irrelevant(
-    draft: str, question: str, grounded: Grounded, history: History, statements: Sequence[EffectStatement]
+    draft: str,
+    question: str,
+    grounded: Grounded,
+    history: History,
+    given: Sequence[Source],
+    statements: Sequence[EffectStatement],
 ) -> bool:
     """Whether neither a figure nor enough words of the draft come from the results, but for those in the question.
 
     What the records agree to was done, or was looked for and not found, is something to rest on, too, and so is the
     name of a flag: whether it is said the right way round is looked at elsewhere. A bare "yes" rests on nothing.
     """
-    if grounded.cites or not any(call.status is Status.OK for call in history.calls):
+    if grounded.cites or not (given or any(call.status is Status.OK for call in history.calls)):
         return False
     changed = any(call.changes for call in history.calls)
     empty = any(call.status is Status.NO_DATA for call in history.calls)
     if any(one.agrees and (changed or (empty and one.stance is Stance.FAILED)) for one in statements):
         return False
-    said, values = _text_words(draft), [source.value for source in history.sources]
+    said, values = _text_words(draft), [source.value for source in (*history.sources, *given)]
     if said & {word for value in values for word in _flag_words(value)}:
         return False
     there = {word for value in values for word in _words(value)}

@@ -354,7 +354,7 @@ class Turn:
     async def _state(self, history: History, draft: str, model: ModelState) -> tuple[TurnState, Grounded]:
         lacking = await self._lacking(history)
         child = await unmet_child(self._histories, history)
-        sources, question = (*history.sources, *self._given), self.asked.words
+        sources, question, has_results = (*history.sources, *self._given), self.asked.words, bool(history.sources)
         found = await check_draft(draft, self.agent, history, sources, self._ctx, question=question)
         grounded = found.grounded
         parked = await pending_ticket(self._ctx, history, self.set_aside)
@@ -377,11 +377,11 @@ class Turn:
             no_reply=model.no_reply,
             late=self.left_s <= 0,
             has_draft=bool(draft),
-            has_results=bool(history.sources),
+            has_results=has_results,
             unsupported=tuple(claim.text for claim in grounded.unsupported),
             unchecked=grounded.unchecked,
             disagreements=found.disagreements,
-            irrelevant=self.asked.required and found.irrelevant,
+            irrelevant=found.irrelevant and (self.asked.required or self.asked.carried is not None or has_results),
             retries=history.retries,
             max_retries=self.agent.max_retries,
             corrected=history.corrected,

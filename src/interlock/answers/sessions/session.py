@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from interlock.answers.agent import Agent, require_agent
 from interlock.answers.answer_review import reopen_turn
 from interlock.answers.asked import Asked
-from interlock.answers.grounding import default_vocabulary
+from interlock.answers.grounding import Source, default_vocabulary
 from interlock.answers.pending_turn import PendingTurn
 from interlock.answers.result import TurnResult
 from interlock.answers.runner import Watch, run_turn
@@ -78,7 +78,8 @@ class Session:
         if context.is_asked and context.last_agent == agent.name:
             replied = await self._reply(agent, asked, context)
             if replied is not None:
-                return replace(replied, session=place, resumes=resume)
+                given = await _citable_still(ctx, context, replied.given)
+                return replace(replied, session=place, resumes=resume, given=given)
         # Where the caller says what the answer needs, the words do not decide; what they refer to still holds.
         said = (
             replace(asked, units=asked_units(asked.question, agent.vocabulary or default_vocabulary()))
@@ -138,3 +139,11 @@ def _tell(ctx: EngineContext, call: EarlierCall) -> EarlierCall | None:
     return replace(
         call, arguments={n: v for n, v in call.arguments.items() if not isinstance(v, list | dict) and is_typed(n, v)}
     )
+
+
+async def _citable_still(
+    ctx: EngineContext, context: SessionContext, given: tuple[Source | int, ...]
+) -> tuple[Source | int, ...]:
+    """What was given to a turn that has asked, without what has grown old or was changed until it is answered."""
+    own = {call.record for call in context.calls} - {*await citable_records(ctx, context, {})}
+    return tuple(one for one in given if one not in own)
