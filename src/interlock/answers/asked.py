@@ -124,6 +124,21 @@ class Asked(Value, frozen=True):
         said = "\n".join((self.question if self.user_words is None else self.user_words, *self.said))
         return "\n".join((said, *(unit for unit in self.units if unit not in said)))
 
+    def child(self, turn: str, question: str, classified: Classified) -> Asked:
+        """What another agent is asked in this turn: by the same, for the same, in the same mode."""
+        return Asked(
+            id=turn,
+            question=question,
+            classified=classified,
+            principal=self.principal,
+            parent=self.id,
+            run=self.run,
+            on_behalf_of=self.on_behalf_of,
+            mode=self.mode,
+            given=self.given,
+            user_words=self.words,
+        )
+
     @property
     def required(self) -> bool:
         """Whether the answer needs a tool, of this agent or of the one that handed the question over."""

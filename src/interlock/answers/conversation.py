@@ -17,6 +17,7 @@ from importlib.resources import files
 from itertools import product
 from typing import Any
 
+from interlock.answers.grounding.normal_text import normalise
 from interlock.errors import ConfigError
 from interlock.values import Value, shorten
 
@@ -172,7 +173,7 @@ def talk_words(text: str) -> tuple[str, ...] | None:
         return None
     if _PLAIN.fullmatch(text):  # most of the table, which is read at the first question
         return tuple(text.split())
-    plain = _FACES.sub(" ", unicodedata.normalize("NFKC", text).casefold())
+    plain = _FACES.sub(" ", unicodedata.normalize("NFKC", normalise(text).text).casefold())
     plain = unicodedata.normalize("NFKD", plain.replace("’", "'").replace("'", ""))
     kept = []
     for letter in plain:

@@ -73,7 +73,7 @@ async def finish_turn(
     if result.action is Action.HUMAN_REVIEW and ending.agent.enforcement == "enforce":
         ticket = stamp(_ticket(writer, ctx, ending, result.reason), await writer.store_time_us())
         asks = (AskPerson(ticket),)
-        held = msgspec.structs.replace(result, ticket=ticket.id, answer=_escalation(ending, history, ticket.id))
+        held = msgspec.structs.replace(result, ticket=ticket.id, answer=_escalation(ending, history, ticket.id, ctx))
         result = _close(held, effects)
         opened = ticket_digest(ticket, partial(store_digest, writer.store))
     payload = {"draft": ending.draft, "result": msgspec.to_builtins(result)}
@@ -81,7 +81,7 @@ async def finish_turn(
         event = msgspec.structs.replace(_event(ending, result), ticket_digest=opened)
         await log.append(event, payload, *asks)
     except NotAllowed as refused:  # the same draft is waiting already
-        answer = _escalation(ending, history, refused.instead)
+        answer = _escalation(ending, history, refused.instead, ctx)
         result = _close(msgspec.structs.replace(result, ticket=refused.instead, answer=answer), effects)
         await log.append(_event(ending, result), {**payload, "result": msgspec.to_builtins(result)})
     return result
@@ -260,10 +260,10 @@ def _limitation(step: Stop) -> str:
             return (prompts.nothing_found_text if step.nothing else prompts.failure_text)(step.reason)
 
 
-def _escalation(ending: TurnEnd, history: History, ticket: str) -> str:
+def _escalation(ending: TurnEnd, history: History, ticket: str, ctx: EngineContext) -> str:
     if isinstance(ending.step, Escalate) and ending.step.outcome is TurnOutcome.BLOCKED:
         return prompts.blocked_text(ticket)
-    return prompts.escalation_text(ticket, prompts.render_results(history.sources))
+    return prompts.escalation_text(ticket, prompts.render_results([_redact(one, ctx) for one in history.sources]))
 
 
 def _ticket(writer: LedgerWriter, ctx: EngineContext, ending: TurnEnd, why: str) -> Ticket:

@@ -101,6 +101,12 @@ class History(Value, frozen=True):
         refused = [call for call in self.calls if call.refused]
         return tuple(sorted((*self.evident, *refused), key=lambda call: call.record))
 
+    def with_calls_of(self, other: History) -> History:
+        """The same with the calls of a turn that handed its question over, and of all below that."""
+        own = {call.record for call in (*self.calls, *self.below)}
+        others = (call for call in (*other.calls, *other.below) if call.record not in own)
+        return replace(self, below=(*self.below, *others))
+
 
 class Histories:
     """The histories of a turn and of those it delegated to: a record is decoded once, however often they are read."""
@@ -179,7 +185,9 @@ class _Fold:
             self._unseen.popleft()
         while evidence and self._unweighed:
             record, content = self._unweighed[0]
-            source = await _source(self._store, record, content)
+            # Whoever was asked has a turn of its own: what it said is prose of a model, in whatever form it came back.
+            asked = {event.agent for event in self._events.values() if isinstance(event, Delegated)}
+            source = await _source(self._store, record, content, is_prose=record.tool in asked)
             self._evidence[record.id] = _Evidence(source, content.result_confidence, notes_of(record, content))
             self._unweighed.popleft()
         return True
@@ -307,7 +315,7 @@ def _was_made_since(parked: CallSeen, calls: list[CallSeen]) -> bool:
     )
 
 
-async def _source(store: Store, record: Stored, content: Content) -> Source:
+async def _source(store: Store, record: Stored, content: Content, *, is_prose: bool) -> Source:
     """What a record can prove: not the arguments of a read, which a model chose, but those of a change."""
     whole = await payload_of(store, record.id, content) if content.payload else {"value": content.value}
     made = _changes(content) and record.status == Status.OK
@@ -326,15 +334,10 @@ async def _source(store: Store, record: Stored, content: Content) -> Source:
     kept = {key: item for key, item in given.items() if item not in (None, "", [], {})}
     # A problem and its hints may quote what a model said, keys are made from it, and a confidence is no figure.
     apart = ("problem", "hints", "confidence", *(() if made else ("keys",)))
-    if _is_answer_of_agent(given["value"]):  # prose of a model: what stands behind it is in the records of its own turn
+    if is_prose:  # what stands behind it is in the records of its own turn
         apart += ("value", "summary")
     about, trusted = whole.get("arguments", content.arguments), content.trust is Trust.TRUSTED
     return Source(f"record {record.id}", kept, apart, tool=record.tool or "", about=about, trusted=trusted)
-
-
-def _is_answer_of_agent(value: Json) -> bool:
-    """Whether it is what `delegation` returns."""
-    return isinstance(value, dict) and value.keys() == {"agent", "status", "verified", "answer", "turn"}
 
 
 async def outermost(store: Store, parent: str | None) -> str | None:
@@ -358,6 +361,14 @@ async def words_of_user(store: Store, turn: str) -> str:
     return "\n".join(said)
 
 
+async def _agents_asked_in(store: Store, turn: str | None) -> set[str]:
+    """The agents that a turn has delegated to: what their calls returned there is prose of a model."""
+    if turn is None:
+        return set()
+    events = [event_of(record) async for record in store.records(Query(turn=turn))]
+    return {event.agent for event in events if isinstance(event, Delegated)}
+
+
 async def given_sources(store: Store, given: Sequence[Source | int], here: str | None = None) -> tuple[Source, ...]:
     """Evidence that was handed in: chunks as they are, records by their numbers, and of when they are.
 
@@ -372,7 +383,8 @@ async def given_sources(store: Store, given: Sequence[Source | int], here: str |
         # Records of turns hold drafts and questions: what a model wrote once must not become its own evidence.
         if not records or records[0].kind != "call":
             raise ConfigError(f"there is no record {item} of a call that an answer could rest on")
-        source = await _source(store, records[0], records[0].content())
+        asked = await _agents_asked_in(store, records[0].turn)
+        source = await _source(store, records[0], records[0].content(), is_prose=records[0].tool in asked)
         is_here = here is not None and records[0].turn == here
         found.append(source if is_here else replace(source, at_us=records[0].at_us))
     return tuple(found)

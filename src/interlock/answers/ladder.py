@@ -157,7 +157,9 @@ def next_step(state: TurnState) -> Step:
             disputed=state.disputed,
         )
     # No ticket: the results are true whatever the model makes of them, so nobody has to look at them first.
-    return Render(_pass_outcome(state), _why_rendered(state))
+    if state.has_results:
+        return Render(_pass_outcome(state), _why_rendered(state))
+    return Stop(TurnOutcome.NO_REPLY, _why_rendered(state))
 
 
 def _without_reply(state: TurnState) -> Step:

@@ -28,18 +28,27 @@ def is_irrelevant(
     What the records agree to was done, or was looked for and not found, is something to rest on, too, and so is the
     name of a flag: whether it is said the right way round is looked at elsewhere. A bare "yes" rests on nothing.
     """
-    if grounded.cites or not (given or any(call.status is Status.OK for call in history.calls)):
+    if grounded.cites:
         return False
+    if not (given or any(call.status is Status.OK for call in history.calls)):
+        return not history.calls  # nothing was called at all
     changed = any(call.changes for call in history.calls)
     empty = any(call.status is Status.NO_DATA for call in history.calls)
     if any(one.agrees and (changed or (empty and one.stance is Stance.FAILED)) for one in statements):
         return False
-    said, values = _text_words(draft), [source.value for source in (*history.sources, *given)]
+    said, values = _text_words(draft), [_proven(source) for source in (*history.sources, *given)]
     if said & {word for value in values for word in _flag_words(value)}:
         return False
     there = {word for value in values for word in _words(value)}
     # Words of the question prove nothing: a model that called no tool has them too.
     return len((said & there) - _text_words(question)) < max(1, min(_ENOUGH, len(there)))
+
+
+def _proven(source: Source) -> Json:
+    """What a source has that is no prose of a model."""
+    if not isinstance(source.value, dict):
+        return source.value
+    return {name: value for name, value in source.value.items() if name not in source.apart}
 
 
 def _flag_words(value: Json) -> set[str]:

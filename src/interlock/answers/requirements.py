@@ -193,7 +193,8 @@ def is_about(call: CallSeen, entity: NamedEntity) -> bool:
     """Whether an argument of a call is one of the values that an entity can stand for."""
     given = call.arguments if isinstance(call.arguments, dict) else {}
     return any(
-        value in (item if isinstance(item := given.get(name), list) else (item,)) for name, value in entity.values
+        value in map(str, item if isinstance(item := given.get(name), list) else (item,))
+        for name, value in entity.values
     )
 
 

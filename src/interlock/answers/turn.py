@@ -33,7 +33,7 @@ from interlock.answers.sessions.follow_up import settle_child
 from interlock.answers.small_talk import only_talks, small_talk
 from interlock.answers.task import make_task
 from interlock.answers.turn_records import attempt_event, judged_event, log_opening, log_reopening, opening_event
-from interlock.errors import ConfigError
+from interlock.errors import ConfigError, NotAllowed
 from interlock.models.messages import Proposal, Task, Usage
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.runtime import Runtime
@@ -144,20 +144,8 @@ class Turn:
         """A turn of another agent that this one delegates to: same history, principal, mode and time."""
         refuse_long_question(question, self._ctx.limits)
         require_agent(agent)
-        asked = Asked(
-            id=self._ctx.ids.new(),
-            question=question,
-            classified=self._classify(agent, question),
-            principal=self.asked.principal,
-            parent=self.id,
-            run=self.asked.run,
-            on_behalf_of=self.asked.on_behalf_of,
-            mode=self.asked.mode,
-            given=self.asked.given,
-            workflow=agent.workflow,
-            at_most_s=self.left_s,
-            user_words=self.asked.words,
-        )
+        asked = self.asked.child(self._ctx.ids.new(), question, self._classify(agent, question))
+        asked = msgspec.structs.replace(asked, workflow=agent.workflow, at_most_s=self.left_s)
         asked = settle_child(self.asked, asked, agent, self._ctx.bindings)
         return Turn(self._runtime, agent, asked, self._classify, self._judges)
 
@@ -182,8 +170,11 @@ class Turn:
         await self._log.append(Planned(steps=text.count("\n") + 1), {"plan": text})
 
     async def recall(self) -> History:
-        """What has been done in this turn so far, with what its calls returned."""
-        return await with_denials(self._ctx, await self._histories.read(self.id))
+        """What has been done in this turn so far, with what its calls returned; and in those it was handed over by."""
+        history, carried = await with_denials(self._ctx, await self._histories.read(self.id)), self.asked.carried
+        if carried is None or carried.turn is None:
+            return history
+        return history.with_calls_of(await self._histories.read(carried.turn, evidence=False))
 
     async def facts(self) -> tuple[NumberedFact, ...]:
         """The values that the tools have returned, numbered: an answer cites one as `{f12}`."""
@@ -225,6 +216,8 @@ class Turn:
         `only`: the tool that the reply was forced to; anything else is refused.
         """
         require_proposals(proposals)
+        if self.result is not None:
+            raise NotAllowed(f"turn {self.id!r} has ended, and nothing more is called in it; open a new one")
         self.replies += 1
         before = self._offered
         try:
@@ -354,7 +347,11 @@ class Turn:
     async def _state(self, history: History, draft: str, model: ModelState) -> tuple[TurnState, Grounded]:
         lacking = await self._lacking(history)
         child = await unmet_child(self._histories, history)
-        sources, question, has_results = (*history.sources, *self._given), self.asked.words, bool(history.sources)
+        sources, question, has_results = (
+            (*history.sources, *self._given),
+            self.asked.words,
+            bool(history.sources or history.notes),
+        )
         found = await check_draft(draft, self.agent, history, sources, self._ctx, question=question)
         grounded = found.grounded
         parked = await pending_ticket(self._ctx, history, self.set_aside)

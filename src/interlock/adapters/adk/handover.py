@@ -15,6 +15,7 @@ from google.adk.agents import BaseAgent
 from interlock.answers import Agent, Answers, Turn
 from interlock.answers.asked import Carried
 from interlock.errors import ConfigError
+from interlock.values import Status
 
 
 class SubagentCall(msgspec.Struct, frozen=True):
@@ -64,7 +65,9 @@ class Handover(msgspec.Struct, frozen=True):
         needed = first.requirement if is_above else answers.classify(self.above, question).requirement
         given, before = first.asked.given, await first.recall()
         details["carried"] = Carried(first.id, needed)
-        details["given"] = [*given, *(number for number in before.records if number not in given)]
+        # Also what those have found that it went through on its way here.
+        found = [*before.records, *(call.record for call in before.below if call.status is Status.OK)]
+        details["given"] = [*given, *(number for number in found if number not in given)]
         return details
 
 

@@ -197,7 +197,10 @@ class InterlockPlugin(BasePlugin):
         # Calls and responses stay: without them ADK's history would have results without a call.
         kept = [part for part in parts if not part.text]
         withheld = types.Content(role="model", parts=kept or [types.Part(text=_WITHHELD)])
-        return event.model_copy(update={"content": withheld})
+        # An agent with an `output_key` writes its text into the session's state as well.
+        state = {name: value for name, value in event.actions.state_delta.items() if value != text}
+        actions = event.actions.model_copy(update={"state_delta": state})
+        return event.model_copy(update={"content": withheld, "actions": actions})
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: LlmRequest) -> LlmResponse | None:
         """Tell the model what holds, force where that is due, and stop where the bound is reached."""

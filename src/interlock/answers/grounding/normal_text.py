@@ -34,6 +34,16 @@ _LIKE_OURS = str.maketrans(
 _SPACES = re.compile(r"[\u2000-\u200a\u205f\u3000]")
 _KEPT = frozenset("²³°µΩ℃℉½¼¾⅓⅔⅛™№")
 """What NFKC would turn into something that is read otherwise: m² is not m2 of a name, ½ is no 1⁄2 behind a 3."""
+_PICTURED = {
+    **{chr(first + place): chr(65 + place) for first in (0x1F150, 0x1F170, 0x1F1E6) for place in range(26)},
+    "\U0001f51f": "10",
+    "\U0001f4af": "100",
+    "\U0001f522": "1234",
+    "\U0001f193": "FREE",
+    "\U0001f195": "NEW",
+    "\U0001f197": "OK",
+}
+"""White letters in black boxes and circles, and signs that are read as words: NFKC knows the black ones alone."""
 _LATIN = re.compile(r"[A-Za-z]")
 
 
@@ -104,6 +114,8 @@ def _show(char: str) -> str:
         return char
     if _SPACES.match(char):
         return " "
+    if char in _PICTURED:
+        return _PICTURED[char]
     category = unicodedata.category(char)
     if category in ("Cf", "Mn", "Me") or char in "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0":
         return ""  # what is not seen: zero-width spaces, joiners, marks above a digit
