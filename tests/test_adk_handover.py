@@ -18,7 +18,7 @@ from google.adk.models.llm_response import LlmResponse  # noqa: E402
 from google.adk.runners import InMemoryRunner  # noqa: E402
 from google.genai import types  # noqa: E402
 
-from interlock import Runtime  # noqa: E402
+from interlock import Runtime, tool  # noqa: E402
 from interlock.adapters.adk import AdkTool, InterlockLlm, InterlockPlugin, InterlockRunner, delegations  # noqa: E402
 from interlock.answers import Agent, Intent, TurnOutcome, TurnStatus  # noqa: E402
 from interlock.answers.events import Opened, event_of  # noqa: E402
@@ -230,3 +230,111 @@ async def test_what_a_model_puts_into_a_request_is_neither_a_finding_nor_the_que
         assert result.status is not TurnStatus.VERIFIED
         assert "4,200" not in result.answer
     await runtime.close()
+
+
+LIMITS = {"set": ("set_limit", {"trail": "Waldo Lake", "limit": 25}), "get": ("get_limit", {"trail": "Waldo Lake"})}
+
+
+def desk(root: Sequence[Line], below: Sequence[Line]) -> InterlockRunner:
+    """Two agents that read and set a limit, the second below the first."""
+    limits = {"Waldo Lake": 40}
+
+    @tool(effect="read")
+    async def get_limit(trail: str) -> dict[str, Any]:
+        return {"trail": trail, "visitors": limits[trail]}
+
+    @tool(effect="send", key="{trail}")
+    async def set_limit(trail: str, limit: int) -> dict[str, Any]:
+        limits[trail] = limit
+        return {"trail": trail, "visitors": limit}
+
+    contracts = [get_limit, set_limit]
+    sub = LlmAgent(name="joker", description="Knows.", model=Lines(*below), tools=[AdkTool(one) for one in contracts])
+    boss = LlmAgent(name="boss", model=Lines(*root), tools=[AdkTool(one) for one in contracts], sub_agents=[sub])
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[*contracts, *delegations(boss)])
+    change = Intent(name="change", requires="set_limit", keywords=("set",))
+    own = ("get_limit", "set_limit")
+    known = {"boss": agent("boss", *own, intents=(change,)), "joker": agent("joker", *own)}
+    return InterlockRunner(App(name="desk", root_agent=boss, plugins=[InterlockPlugin(runtime, known)]))
+
+
+@pytest.mark.parametrize("back", [False, True])
+async def test_a_change_before_a_handover_stands_below_the_answer_and_cannot_be_denied(back: bool) -> None:
+    denies = "Waldo Lake has 25 visitors. Nothing was changed."
+    root: list[Line] = [LIMITS["set"], transfer("joker"), denies]
+    runner = desk(root, [transfer("boss"), denies] if back else [denies])
+    result = await runner.ask("Set the limit at Waldo Lake to 25")
+    assert denies not in result.answer
+    assert [effect.tool for effect in result.effects] == ["set_limit"]
+    assert "Done: set_limit" in result.answer
+
+
+async def test_what_was_read_before_a_handover_is_old_after_a_change_behind_it() -> None:
+    old = "Waldo Lake has 40 visitors."
+    runner = desk([LIMITS["get"], transfer("joker")], [LIMITS["set"], old])
+    result = await runner.ask("Set the limit at Waldo Lake to 25")
+    assert old not in result.answer
+    assert "25" in result.answer
+
+
+@pytest.mark.parametrize(
+    "prose", ["The old bridge was rebuilt by the army and everybody can cross it.", "A child could walk there."]
+)
+async def test_prose_behind_a_handover_rests_on_what_was_found_or_does_not_leave(prose: str) -> None:
+    runner, _runtime = tree([CALL, transfer("joker")], [prose], asks=BOSS, answers=agent("joker"))
+    result = await runner.ask(QUESTION)
+    assert prose not in result.answer
+    assert not result.verified
+
+
+async def test_prose_does_not_leave_where_the_agent_itself_is_all_that_is_needed() -> None:
+    asks = agent("boss", "joker", intents=(Intent(name="ask", requires="joker", keywords=("damage",)),))
+    prose = "The old bridge was rebuilt by the army."
+    runner, _runtime = tree([transfer("joker")], [prose], asks=asks, answers=agent("joker"))
+    result = await runner.ask("How bad is the damage?")
+    assert prose not in result.answer
+    assert not result.verified
+
+
+async def test_what_was_found_on_the_way_of_a_question_may_be_said_at_its_end() -> None:
+    contracts = {one.name: one for one in tools()}
+    classify = AdkTool(contracts["classify_damage"])
+    low = LlmAgent(name="low", description="Knows.", model=Lines(ANSWER), tools=[])
+    mid = LlmAgent(
+        name="mid", description="Knows.", model=Lines(CALL, transfer("low")), tools=[classify], sub_agents=[low]
+    )
+    boss = LlmAgent(name="boss", model=Lines(transfer("mid")), tools=[classify], sub_agents=[mid])
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[*contracts.values(), *delegations(boss)])
+    known = {
+        "boss": agent("boss", "classify_damage", intents=(DAMAGE,)),
+        "mid": agent("mid", "classify_damage"),
+        "low": agent("low"),
+    }
+    result = await InterlockRunner(App(name="chain", root_agent=boss, plugins=[InterlockPlugin(runtime, known)])).ask(
+        QUESTION
+    )
+    assert result.verified, result
+    assert ANSWER in result.answer
+
+
+@pytest.mark.parametrize("said", ["You said 300. It looks bad.", "The old bridge was rebuilt by the army."])
+async def test_what_an_agent_says_that_was_asked_is_no_finding(said: str) -> None:
+    contracts = {one.name: one for one in tools()}
+    claim = "Waldo Lake has 300 downed trees per mile." if "300" in said else said
+    sub = LlmAgent(
+        name="sub",
+        description="Knows.",
+        mode="single_turn",
+        model=Lines(CALL, f"Waldo Lake is class 3. {said}"),
+        tools=[AdkTool(contracts["classify_damage"])],
+    )
+    request = {"request": "damage of Waldo Lake"}
+    boss = LlmAgent(name="boss", model=Lines(("sub", request), claim), tools=[], sub_agents=[sub])
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[*contracts.values(), *delegations(boss)])
+    known = {
+        "boss": agent("boss", "sub", intents=(Intent(name="ask", requires="sub", keywords=("damage",)),)),
+        "sub": agent("sub", "classify_damage", intents=(DAMAGE,)),
+    }
+    runner = InterlockRunner(App(name="asked", root_agent=boss, plugins=[InterlockPlugin(runtime, known)]))
+    result = await runner.ask("What is the damage at Waldo Lake? I think 300.")
+    assert claim not in result.answer

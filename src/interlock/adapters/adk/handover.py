@@ -14,6 +14,7 @@ from google.adk.agents import BaseAgent
 
 from interlock.answers import Agent, Answers, Turn
 from interlock.answers.asked import Carried
+from interlock.answers.requirements import NOTHING, Requirement
 from interlock.errors import ConfigError
 from interlock.values import Status
 
@@ -54,15 +55,18 @@ class Handover(msgspec.Struct, frozen=True):
     async def details(self, answers: Answers, question: str) -> dict[str, Any]:
         """What the turn of the agent is opened with: its parent, what is needed, what was found by then."""
         details: dict[str, Any] = {} if self.parent is None else {"parent": self.parent}
-        if self.above is None:
-            return details
         first = self.first
+        if self.above is None and first is None:
+            return details
         if first is None:
+            assert self.above is not None
             details["carried"] = Carried(None, answers.classify(self.above, question).requirement)
             return details
         # What the session has settled binds that turn, and so whoever the question is handed over to.
-        is_above = first.agent.name == self.above.name
-        needed = first.requirement if is_above else answers.classify(self.above, question).requirement
+        needed: Requirement = NOTHING  # it has come back to the first agent, which has its own needs
+        if self.above is not None:
+            is_above = first.agent.name == self.above.name
+            needed = first.requirement if is_above else answers.classify(self.above, question).requirement
         given, before = first.asked.given, await first.recall()
         details["carried"] = Carried(first.id, needed)
         # Also what those have found that it went through on its way here.
