@@ -1003,3 +1003,24 @@ def test_a_tool_that_does_several_things_is_spoken_of_by_its_arguments() -> None
         called("update_order", record=3, order_id="A-1", state="paused"),
         tools=tools,
     )
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("I'd hold it for you until tonight if you like.", "I'm holding it for you until tonight."),
+        ("I checked the order in the system.", "I have checked your parcel in already."),
+        ("I had a look at the order.", "I had the crates carried upstairs."),
+        ("A balance of $40 is open.", "The balance of $40 has been charged to the card."),
+    ],
+)
+def test_what_is_said_to_be_seen_to_is_a_deed(right: str, wrong: str) -> None:
+    data = {"order_id": "A-1", "charges": 90, "balance": 40}
+    assert not held(right, READ, data=data)
+    assert held(wrong, READ, data=data)
+
+
+def test_how_a_thing_is_now_is_told_by_what_it_is_in() -> None:
+    data = {"order_id": "A-1", "nights": 2, "shelf": "north"}
+    assert held("Ms Reed is on the guest list for two nights now.", READ, data=data)
+    assert not held("Order A-1 is on the shelf for two nights now.", READ, data=data)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from interlock.answers.statements.consequences import Consequences
-from interlock.answers.statements.deeds import Deed, Doer, EffectStatement, Form
+from interlock.answers.statements.deeds import Deed, Doer, EffectStatement, Form, predicate_of
 from interlock.answers.statements.effect_calls import EffectCall, Things, ToolWords
 from interlock.answers.statements.effects import EffectState
 from interlock.answers.statements.explaining import explain
@@ -132,7 +132,7 @@ class Judge:
             return None
         if mine:
             return explain(mine, mine)
-        said = {word for word in deed.clause[len(deed.subject) :] if word not in self._words.auxiliaries}
+        said = {word for word in predicate_of(deed, self._words) if word not in self._words.auxiliaries}
         told = self._records.reported.names(map(self._words.verbs.stem, said - self._words.plain))
         known = (
             told
@@ -217,6 +217,8 @@ class Judge:
 
     def _is_reported(self, deed: Deed, *, surely: bool) -> bool:
         records = self._records
+        # "The balance has been charged": that results speak of charges does not say so of what is open.
+        surely = surely or ("been" in deed.clause and bool({*deed.subject} & self._words.owed))
         sweeping = bool({*deed.clause, *deed.subject} & _SWEEPING) or {"now", "been"} <= {*deed.clause}
         if records.reported.tells(deed.verb, strictly=surely, of_all=sweeping):
             return True
@@ -316,6 +318,8 @@ class Judge:
         match = self._matcher.find(deed)
         if any(call.effect.state in _TO_COME for call in match.fitting):
             return ""
+        if deed.doer is Doer.SPEAKER and deed.word.endswith("ing") and "am" in deed.clause:
+            return explain(match.calls, match.fitting) or _NEVER  # "I am holding it for you": it is said to be so now
         if deed.doer in (Doer.SPEAKER, Doer.HOUSE):
             return (explain(match.calls, match.fitting) or _NEVER) if self._is_known(deed, match) else None
         return explain(match.fitting, match.fitting) if match.fitting and match.surely else None
