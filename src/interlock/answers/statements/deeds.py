@@ -57,6 +57,18 @@ class Deed(NamedTuple):
     after: tuple[str, ...] = ()
     """The words behind the verb."""
 
+    @property
+    def governing_words(self) -> tuple[str, ...]:
+        """The words of its sentence, without what a new clause leaves behind: "she asks for one, and it was sent"."""
+        said, clause = self.sentence.words, self.clause
+        start = next((at for at in range(len(said)) if said[at : at + len(clause)] == clause), 0)
+        return said[start:] if said[max(0, start - 2) : start] == (",", "and") else said
+
+    @property
+    def is_taken_away(self) -> bool:
+        """ "£32 has been taken from the account": more than that something was done."""
+        return self.word == "taken" and "been" in self.clause and bool({*self.after} & {"from", "off"})
+
 
 def predicate_of(deed: Deed, words: Lexicon) -> tuple[str, ...]:
     """What is said of a thing, up to the next preposition: for how long it is on a list says nothing of the list."""

@@ -126,6 +126,17 @@ class _ClauseReader:
             yield from self._causative(Doer.HOUSE, group._replace(at=at), ())
         yield from self._of_group(self.carry)
         yield from self._state(group, subject)
+        yield from self._receipt(at, group, subject)
+
+    def _receipt(self, at: int, group: VerbGroup, subject: tuple[str, ...]) -> Iterator[Deed]:
+        """ "She has the confirmation", "Ana got a text": it must have come to her."""
+        tokens, words = self._tokens, self._words
+        things = tokens[at + 1 : at + 2] and tokens[at + 1] in words.determiners and {*tokens[at + 2 : at + 4]}
+        if tokens[at] not in _HOLDING or not subject or subject[-1] == "you" or group.negated or not things:
+            return
+        if things & words.promise_things:
+            receive = words.verbs.stem("receive")
+            yield Deed(receive, tokens[at], Doer.OTHER, Stance.DONE, tokens, self._sentence, subject)
 
     def _state(self, group: VerbGroup, subject: tuple[str, ...]) -> Iterator[Deed]:
         """How a thing is now says what was done to it: "the credit is on your bill now", "you are back on Basic"."""
@@ -329,6 +340,7 @@ def _is_ellipsis(carry: _Carry, last: Clause) -> bool:
 
 _GET = frozenset({"gets", "got", "getting"})
 _UNSAID = frozenset({Stance.UNSURE, Stance.COMING, Stance.NOT_DONE, Stance.FAILED})
+_HOLDING = frozenset({"has", "got"})
 _SHORT = 4
 _LASTING = frozenset({"until", "till", "before"})
 _OURSELVES = frozenset({"i", "me", "we", "us", "our"})
