@@ -301,3 +301,77 @@ def test_all_of_some_are_no_more_than_those() -> None:
 def test_what_each_costs_is_no_product() -> None:
     tickets = Source("record 12", {"free_rides": 40, "price_per_extra_ride_eur": 0.5})
     check_both("Each further ride costs 0.50 euros.", "Each further ride costs 20 euros.", tickets)
+
+
+LESSONS = Source(
+    "record 13",
+    {
+        "lessons": [
+            {"pupil": "Ada Brook", "teacher": "Ms Fell", "day": "2025-03-03", "minutes": 45},
+            {"pupil": "Ada Brook", "teacher": "Mr Roe", "day": "2025-03-04", "minutes": 30},
+            {"pupil": "Ben Sorrel", "teacher": "Ms Fell", "day": "2025-03-05", "minutes": 60},
+            {"pupil": "Cy Alder", "teacher": "Mr Roe", "day": "2025-03-06", "minutes": 45},
+            {"pupil": "Cy Alder", "teacher": "Mr Roe", "day": "2025-03-07", "minutes": 45},
+        ]
+    },
+)
+GREENHOUSE = Source(
+    "record 14",
+    {
+        "greenhouses": [
+            {"name": "Fern House 24", "beds": 6, "pots_in_stock": 30, "watered": 2, "area_sqm": 55},
+            {"name": "Orchid House 7", "beds": 9, "pots_in_stock": 12, "watered": 4, "area_sqm": 80},
+        ]
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("Ada Brook has two lessons.", "Ada Brook has five lessons."),
+        ("Cy Alder has two lessons with Mr Roe.", "Ada Brook has two lessons with Mr Roe."),
+        ("Ms Fell gives two lessons.", "Ben Sorrel has two lessons, one with Ms Fell and one with Mr Roe."),
+    ],
+)
+def test_a_count_is_of_those_who_are_said_to_have_it(right: str, wrong: str) -> None:
+    check_both(right, wrong, LESSONS)
+
+
+@pytest.mark.parametrize("wrong", ["There are two dozen more beds.", "Fern House 24 costs $24.", "24 gardeners work."])
+def test_a_figure_of_a_name_is_no_amount(wrong: str) -> None:
+    assert held(wrong, GREENHOUSE) != []
+    assert held("Fern House 24 has six beds.", GREENHOUSE) == []
+
+
+def test_those_in_a_state_are_only_some() -> None:
+    check_both("In Orchid House 7 four are watered.", "Orchid House 7 has four pots.", GREENHOUSE)
+
+
+def test_an_ordinal_is_no_number_of_something_else() -> None:
+    kiln = Source("record 15", {"kiln": "East", "attempt": 3, "shelves": 2, "fired": False})
+    check_both("The East kiln failed on the third attempt.", "The East kiln failed for the second time.", kiln)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("⅖ of the lamps are lit.", "⅗ of the lamps are lit."), ("2½ hours are left.", "2⅝ hours are left.")],
+)
+def test_every_written_fraction_is_read(right: str, wrong: str) -> None:
+    lamps = [{"lamp": f"L-{n}", "state": "lit" if n < 2 else "dark"} for n in range(5)]
+    check_both(right, wrong, Source("record 16", {"lamps": lamps, "hours_left": 2.5}))
+
+
+def test_what_is_moved_is_moved_from_where_it_was() -> None:
+    trip = Source(
+        "record 17",
+        {"ferry": "Skua", "checked_on": "2025-05-01", "old_sailing": "2025-05-07", "new_sailing": "2025-05-04"},
+    )
+    check_both(
+        "The ferry Skua was brought forward by three days.", "The ferry Skua was brought forward by a whole week.", trip
+    )
+
+
+def test_growth_is_of_one_thing() -> None:
+    stall = Source("record 18", {"stall": "B4", "old_fee": 200, "new_fee": 210, "bond": 231})
+    check_both("The fee of stall B4 rose by 5 percent.", "The fee of stall B4 rose by 10 percent.", stall)

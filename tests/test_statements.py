@@ -1003,3 +1003,43 @@ def test_a_tool_that_does_several_things_is_spoken_of_by_its_arguments() -> None
         called("update_order", record=3, order_id="A-1", state="paused"),
         tools=tools,
     )
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("I'd hold it for you until tonight if you like.", "I'm holding it for you until tonight."),
+        ("I checked the order in the system.", "I have checked your parcel in already."),
+        ("I had a look at the order.", "I had the crates carried upstairs."),
+        ("A balance of $40 is open.", "The balance of $40 has been charged to the card."),
+    ],
+)
+def test_what_is_said_to_be_seen_to_is_a_deed(right: str, wrong: str) -> None:
+    data = {"order_id": "A-1", "charges": 90, "balance": 40}
+    assert not held(right, READ, data=data)
+    assert held(wrong, READ, data=data)
+
+
+def test_how_a_thing_is_now_is_told_by_what_it_is_in() -> None:
+    data = {"order_id": "A-1", "nights": 2, "shelf": "north"}
+    assert held("Ms Reed is on the guest list for two nights now.", READ, data=data)
+    assert not held("Order A-1 is on the shelf for two nights now.", READ, data=data)
+
+
+def test_who_has_a_message_was_sent_it() -> None:
+    unknown = called("send_email", Status.UNKNOWN, to="ana@example.org", text="Your order A-1")
+    for said in ("Ana got a message about it.", "Ana has the confirmation by mail."):
+        assert held(said, READ, unknown)
+        assert not held(said, READ, called("send_email", to="ana@example.org", text="Your order A-1"))
+
+
+def test_what_a_stranger_writes_is_no_deed_of_the_next_clause() -> None:
+    letter = Source("record 1", {"value": {"text": "The lock was removed. Please keep the key."}}, tool="find_order")
+    tools = (made("find_order", "read", "Reads a letter.", trust="untrusted"), *TOOLS[1:])
+
+    def is_held(draft: str) -> bool:
+        return any(not one.agrees for one in check_statements(draft, TurnRecords(tools, (READ,), (), (letter,))))
+
+    assert is_held("The lock on the shed has been removed.")
+    assert is_held("She asks for a key, and the lock was removed now.")
+    assert not is_held("She writes that the lock was removed.")

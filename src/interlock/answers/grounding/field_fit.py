@@ -13,6 +13,7 @@ from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.known_rows import KnownFields, SourceWords, mixed_flags, texts_of_rows
 from interlock.answers.grounding.mentions import is_within
+from interlock.answers.grounding.periods import is_per_another
 from interlock.answers.grounding.rows import STATES, Row
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.time_spans import A_DAY
@@ -33,23 +34,6 @@ _MOST_COMPARED = 2_000
 _TELLING_DIGITS = 3
 """A figure of so many digits is not in a result by chance."""
 _OF_A_FIELD = ("number", "date", "time", "ordinal")
-_PER = re.compile(
-    r"(?:\s(?:of\s)?(?!and\b|or\b|is\b|are\b|for\b|in\b|on\b|at\b|from\b|to\b|with\b)[^\W_]{1,16}){0,4}?\s?"
-    r"(?:(?:an?|per|each|every|/|once (?:an?|every|per)|for (?:the|an?) (?:whole|entire|full))\s?"
-    r"(?P<period>hour|night|day|week|month|quarter|year|annum)\b|(?P<often>hourly|nightly|daily|weekly|monthly|yearly|annually)\b)",
-    re.I,
-)
-_PERIODS = {
-    stem(period): frozenset(map(stem, words))
-    for period, words in {
-        "hour": ("hour", "hourly"),
-        "night": ("night", "nightly"),
-        "day": ("day", "daily"),
-        "week": ("week", "weekly"),
-        "month": ("month", "monthly"),
-        "year": ("year", "yearly", "annual", "annually"),
-    }.items()
-}
 _IN_A_DAY = re.compile(r"(?:\s[^\W\d_]{2,20}){0,2}\s(?:(?:a|per|each|every)\sday|daily)\b", re.I)
 _WITHOUT = re.compile(
     r"\b(?:after|without|excluding|minus|net of|apart from|besides)\s+(?:the\s+|your\s+|its\s+)?$", re.I
@@ -62,6 +46,10 @@ _NARROWING = re.compile(r"(?:\s(?!(?:is|are|was|were|and|but|have|has|with|due)\
 """The words between a number and what is said of it."""
 _QUANTITIES = frozenset({stem("quantity"), stem("pieces"), "=stock"})
 """Fields that say how many there are, and not of what: `quantity`, `on_hand`."""
+_OF_SOME = re.compile(
+    r"(?:[a-z]{2}ed|(?:^|_)(?:sold|lost|taken|left|sent|broken|held|paid|unpaid|late|overdue))$", re.I
+)
+"""Names of fields that count those to which something was done, or that are in a state: `reserved`, `units_sold`."""
 _BEFORE_TERM = re.compile(r"[+×*÷/=]\s?[$€£(]?$|\s[-−–]\s$")
 _BEHIND_TERM = re.compile(r"\s?[+×*÷=]|\s[-−–x/]\s")
 
@@ -96,10 +84,12 @@ class FieldFit:
         """Whether the words around a claim let it be this field."""
         if fact.place.name == "$" or claim.kind not in _OF_A_FIELD or self.is_computed(claim) or _is_year(claim):
             return True
-        another = self._is_per_another(fact, claim) or self._is_in_another_currency(fact, claim)
+        another = is_per_another(self._text, claim, fact, self._facts) or self._is_in_another_currency(fact, claim)
         if another or self._is_in_other_containers(fact, bound):
             return False
         mine = bound.speaks_of(fact)
+        if self._is_other_order(fact, claim, bound, mine):
+            return False
         if fact.counted:
             return self._counts(fact, claim, bound)
         if fact.asked or self._is_in_a_day(fact, claim):
@@ -127,14 +117,33 @@ class FieldFit:
             return True
         return bool(claim.units) or _is_telling(claim) or self._is_counted(fact, claim, bound)
 
+    def _is_other_order(self, fact: Fact, claim: Claim, bound: Bound, mine: float) -> bool:
+        """Whether an ordinal is said of something else than a field numbers: three that work are no third time."""
+        if claim.kind != "ordinal" or fact.number is None or fact.prose or fact.label or fact.echo or fact.asked:
+            return False
+        if fact.counted:
+            shared = fact.place.path.rpartition("[")[2].removesuffix(".length")
+            rows = self._words.words.in_name(shared) | (fact.around - fact.own)
+            return bool(bound.noun) and not bound.noun & rows
+        return mine <= _WEAK and not bound.noun & (fact.own | fact.described | fact.around)
+
     def _is_counted(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
         """Whether the word behind a figure is one that the results have, or is said of a part before it."""
+        if self._is_only_some(fact):
+            return False
         known = fact.words | self._asked_words | self._words_of(fact.source)
         if fact.own & _QUANTITIES:
             known |= self._all_words()
         said = not bound.noun or bool(bound.noun & known) or self._is_whole(claim)
         spoken = bool(claim.units) or _is_telling(claim) or said
         return spoken and not self._lacks_unit(fact, claim, bound)
+
+    def _is_only_some(self, fact: Fact) -> bool:
+        """Whether it counts those in a state, which nobody speaks of, of a stock: 6 headlights are not the reserved."""
+        if not _OF_SOME.search(fact.place.name) or fact.own & (self._asked_words | self._said_words()):
+            return False
+        row = self._rows.get((fact.source, id(fact.place.row)), ())
+        return any(other.own & _QUANTITIES for other in row if other is not fact and not other.counted)
 
     def _is_whole(self, claim: Claim) -> bool:
         """Whether a part of it is said before a figure, so that the word behind is said of that: 41 of 45 taken."""
@@ -212,21 +221,16 @@ class FieldFit:
             found = self._row_words[id(row)] = self._words.words.in_name(names)
         return found
 
+    def _said_words(self) -> Meanings:
+        """What the words of the whole answer stand for."""
+        return self._words.words.in_name(self._text[:_MOST_TEXT])
+
     def _all_words(self) -> Meanings:
         """What the names of all fields of the results stand for: a quantity may be one of anything that they name."""
         if self._field_words is None:
             own = {fact.place.name: fact.own for fact in self._facts if not fact.asked and not fact.echo}
             self._field_words = frozenset[str]().union(*own.values())
         return self._field_words
-
-    def _is_per_another(self, fact: Fact, claim: Claim) -> bool:
-        """Whether a figure is said to be of another length of time than its field: 2.4 % a month of a yearly rate."""
-        match = _PER.match(self._text, claim.end)
-        if match is None or claim.number is None:
-            return False
-        known = {period for period, words in _PERIODS.items() if words & (fact.own | fact.described)}
-        said = stem(match["period"] or match["often"])
-        return bool(known) and not any(said == period or said in _PERIODS[period] for period in known)
 
     def _is_in_another_currency(self, fact: Fact, claim: Claim) -> bool:
         """Whether a sum is said in a currency that the results do not know, where they name theirs."""

@@ -32,7 +32,8 @@ _LIKE_OURS = str.maketrans(
     }
 )
 _SPACES = re.compile(r"[\u2000-\u200a\u205f\u3000]")
-_KEPT = frozenset("²³°µΩ℃℉½¼¾⅓⅔⅛™№")
+VULGAR_FRACTIONS = "½¼¾⅓⅔⅛⅜⅝⅞⅕⅖⅗⅘⅙⅚⅐⅑⅒"
+_KEPT = frozenset("²³°µΩ℃℉™№" + VULGAR_FRACTIONS)
 """What NFKC would turn into something that is read otherwise: m² is not m2 of a name, ½ is no 1⁄2 behind a 3."""
 _PICTURED = {
     **{chr(first + place): chr(65 + place) for first in (0x1F150, 0x1F170, 0x1F1E6) for place in range(26)},

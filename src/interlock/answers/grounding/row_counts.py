@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
@@ -12,7 +12,7 @@ from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.mentions import Mention
-from interlock.answers.grounding.rows import Row
+from interlock.answers.grounding.rows import Row, plain_name
 from interlock.answers.grounding.terms import Calculation, RowGroup
 from interlock.answers.grounding.words import Meanings, has_stem
 
@@ -21,6 +21,8 @@ _LIST = re.compile(r"[^.;:(\n]{0,80}(?P<mark>[:(])")
 _END_OF_LIST = {":": re.compile(r"\n\s*\n|[.!?]\s+[A-Z]"), "(": re.compile(r"\)")}
 _DENIED = re.compile(r"[^.;:,(\n]{0,60}\b(?:not|never|un[a-z]{3,})\b|[^.;:,(\n]{0,60}n't\b", re.I)
 _OFTEN = re.compile(r"\s?times\b", re.I)
+_PART_BREAK = re.compile(r"[,;:(\n]|\.\s")
+_NEAR = 120
 _MOST_LISTED = 100
 _MOST_FIELDS = 200
 
@@ -49,9 +51,15 @@ class KnownCounts:
             row = fact.place.row
             if row is not last and not fact.stale and _is_usable(fact):
                 rows[id(row)] = last = row
+        having = Counter(kind for row in rows.values() for kind in row.names)
         for row in rows.values():
             for kind, names in row.names.items():
                 self.current[kind] |= names
+        self.shared = frozenset(kind for kind, count in having.items() if count > len(self.current[kind]))
+        """Kinds of names that several rows have in common: doctors, of visits."""
+        lists = (fact.around for fact in facts_of(facts, "number") if fact.counted and _is_usable(fact))
+        self.listed: Meanings = frozenset[str]().union(*set(lists))
+        """What the lists of the results are called."""
 
 
 class RowCounts:
@@ -62,17 +70,26 @@ class RowCounts:
 
     def find(self, claim: Claim, bound: Bound, groups: Iterable[RowGroup]) -> Iterator[Calculation]:
         """The counts that a sentence may speak of with a figure."""
+        of_rows = bool(bound.noun & self._known.listed)
         if _OFTEN.match(self._text, claim.end) is None:  # how often is no number of names
-            yield from self._count_names(self._mentions, "the {} that are named")
+            yield from self._count_names(self._mentions, "the {} that are named", of_rows=of_rows)
         yield from self._count_names(self._find_listed(claim), "the {} that are listed")
         for group in groups:
-            if group.named and _is_of_topic(group, bound) and not self._is_denied(claim, group):
+            said = group.named and (not of_rows or self._is_beside(claim, group))
+            if said and _is_of_topic(group, bound) and not self._is_denied(claim, group):
                 rows = {id(term.row) for term in group.terms}
                 if len(rows) > 1:
                     yield Calculation(Decimal(len(rows)), frozenset(), f"rows of {group.what}", group.terms)
         for column, (values, own) in self._known.different.items():
             if len(values) > 1 and has_stem(own & bound.noun):
                 yield Calculation(Decimal(len(values)), frozenset(), f"the values of {column}", ())
+
+    def _is_beside(self, claim: Claim, group: RowGroup) -> bool:
+        """Whether what rows share is said of the number, and not behind a break: "two tickets, one for an adult"."""
+        before = _PART_BREAK.split(self._text[max(0, claim.start - _NEAR) : claim.start])[-1]
+        behind = _PART_BREAK.split(self._text[claim.end : claim.end + _NEAR])[0]
+        said = plain_name(f"{before} {behind}")
+        return any(word in said for word in group.value.split())
 
     def _is_denied(self, claim: Claim, group: RowGroup) -> bool:
         """Whether rows that share a flag are said not to have it."""
@@ -84,11 +101,14 @@ class RowCounts:
             if len(values) > 1 and column.rpartition(".")[2].lower() in claim.units:
                 yield Calculation(Decimal(len(values)), claim.units, f"the values of {column}", ())
 
-    def _count_names(self, mentions: Sequence[Mention], what: str) -> Iterator[Calculation]:
+    def _count_names(self, mentions: Sequence[Mention], what: str, *, of_rows: bool = False) -> Iterator[Calculation]:
+        """How many are named; `of_rows`: rows are counted, and names that several rows share count none of those."""
         kinds: dict[str, set[frozenset[str]]] = defaultdict(set)
         for mention in mentions:
             for kind, names in mention.names.items():
-                if not names.isdisjoint(self._known.current.get(kind, ())):
+                if not (of_rows and kind in self._known.shared) and not names.isdisjoint(
+                    self._known.current.get(kind, ())
+                ):
                     kinds[kind].add(names)
         for kind, things in kinds.items():
             if len(things) > 1:

@@ -14,7 +14,7 @@ from interlock.answers.grounding.rows import NOWHERE
 from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.terms import Calculation, RowGroup, Term
 from interlock.answers.grounding.time_spans import Figures
-from interlock.answers.grounding.words import Meanings, WordTable
+from interlock.answers.grounding.words import Meanings, WordTable, has_stem
 
 _MOST_PAIRED = 90
 _MOST_TOTALS = 20
@@ -59,7 +59,8 @@ class Shares:
                 for over, under in ((one, other), (other, one)):
                     is_whole = whole or both or not under.path.startswith("the sum")
                     if is_whole and not self._is_other_whole(claim, over, under):
-                        yield from _quotients(over, under, hundred, compared=compared)
+                        growth = compared and (both or over.column == under.column or _names_one_thing(over, under))
+                        yield from _quotients(over, under, hundred, compared=growth)
         if _OF_SOME.match(self._around.text, claim.end) is not None:
             yield from self._of_counts(sentence, hundred)
         if _OF_THAT.match(self._around.text, claim.end) is not None:
@@ -113,6 +114,11 @@ def _are_parts(one: Term, other: Term) -> bool:
     if one.column == other.column:
         return True
     return one.row is other.row and one.row is not NOWHERE and one.units == other.units
+
+
+def _names_one_thing(one: Term, other: Term) -> bool:
+    """Whether two fields are one thing at two times: `old_rent` and `new_rent`. A deposit is no rent that has grown."""
+    return has_stem(one.own & other.own)
 
 
 def _quotients(over: Term, under: Term, hundred: Decimal, *, compared: bool) -> Iterator[Calculation]:

@@ -15,7 +15,7 @@ from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.rows import NOWHERE
 from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.terms import Calculation, Term
-from interlock.answers.grounding.words import Meanings
+from interlock.answers.grounding.words import Meanings, has_stem
 
 TIME_UNITS = frozenset({"minute", "hour", "day", "week", "month", "year"})
 _DAYS = frozenset({"day", "week"})
@@ -38,6 +38,14 @@ _APART = re.compile(
     re.I,
 )
 """ What says beside a length of time that it lies between two things."""
+
+
+_MOVED_BY = re.compile(
+    r"\b(?:forward|back|moved?|shift(?:ed|s)?|postponed?|extend(?:ed|s)?|prolong(?:ed|s)?|delay(?:ed|s)?|put|push(?:ed|es)?|"
+    r"short(?:er|ened)|length(?:ened|ens)|brought)\s(?:[^\W\d_]+\s){0,3}by\s(?:about\s|around\s|nearly\s|almost\s)?$",
+    re.I,
+)
+"""Before a length of time by which something was moved: it lies between what was and what is now."""
 
 
 class Figures(Protocol):
@@ -80,9 +88,12 @@ class TimeSpans:
         before, behind = text[max(0, claim.start - _NEAR) : claim.start], text[claim.end : claim.end + _NEAR]
         near = f"{_BREAK.split(before)[-1]} {_BREAK.split(behind)[0]}"
         apart = _APART.search(near) is not None or before.endswith(" in ")
-        yield from (one for one in self._between(claim) if apart or not _are_of_two_rows(one))
+        moved = _MOVED_BY.search(before) is not None
+        for one in self._between(claim, inclusive=not moved):
+            if (apart or not _are_of_two_rows(one)) and (not moved or _are_of_one_field(one)):
+                yield one
 
-    def _between(self, claim: Claim) -> Iterator[Calculation]:
+    def _between(self, claim: Claim, *, inclusive: bool) -> Iterator[Calculation]:
         unit = next(iter(claim.units & TIME_UNITS))
         if unit in ("minute", "hour"):
             for one, other in combinations(self._known.times, 2):
@@ -99,7 +110,7 @@ class TimeSpans:
                 continue
             if unit in _DAYS:
                 days = abs((first - second).days)
-                yield from (_span(Decimal(number), "day", one, other) for number in (days, days + 1))
+                yield from (_span(Decimal(number), "day", one, other) for number in (days, days + 1)[: 1 + inclusive])
             elif unit in ("month", "year"):
                 months = abs((first.year - second.year) * 12 + first.month - second.month)
                 yield _span(Decimal(months), "month", one, other)
@@ -153,6 +164,7 @@ def _span(number: Decimal, unit: str, one: Fact, other: Fact) -> Calculation:
     terms = tuple(Term.from_others(number, frozenset({unit}), fact.source, what) for fact in (one, other))
     terms[0].row, terms[1].row = one.place.row, other.place.row
     terms[0].column, terms[1].column = one.place.column, other.place.column
+    terms[0].own, terms[1].own = one.own, other.own
     terms[0].stale, terms[1].stale = one.stale, other.stale
     return Calculation(number, frozenset({unit}), what, terms)
 
@@ -161,6 +173,11 @@ def _are_of_two_rows(made: Calculation) -> bool:
     """Whether the ends are of two things."""
     one, other = made.terms
     return one.row is not other.row
+
+
+def _are_of_one_field(made: Calculation) -> bool:
+    """Whether both ends are the same thing at two times: the old departure and the new one."""
+    return has_stem(made.terms[0].own & made.terms[1].own)
 
 
 def _day(fact: Fact) -> date | None:

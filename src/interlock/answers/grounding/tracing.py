@@ -16,6 +16,7 @@ from interlock.answers.grounding.binding import Binder, Bound, Order
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.comparisons import find_compared
 from interlock.answers.grounding.contrasts import are_contrasted, find_contrasted
+from interlock.answers.grounding.counted_rows import CountedRows
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.day_times import DayTimes
 from interlock.answers.grounding.denied_figures import hold_denied
@@ -28,6 +29,7 @@ from interlock.answers.grounding.index import FactIndex
 from interlock.answers.grounding.known_rows import first_dated, largest_count, old_words, replaced_names
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
+from interlock.answers.grounding.name_figures import is_only_a_name
 from interlock.answers.grounding.past_words import is_past
 from interlock.answers.grounding.quotes import Quotes
 from interlock.answers.grounding.said_statements import SaidStatements
@@ -86,6 +88,7 @@ class Tracer:
         self._spoken = spoken = {(kind, name) for names in names_of for kind, same in names for name in same}
         self._index = FactIndex(evidence.facts, words.field_magnitudes.values(), words.measures, spoken)
         self._binder = Binder(self._sentences, said, self._mentions, words.words, once(evidence.facts, replaced_names))
+        self._counted = CountedRows(self._sentences, self._mentions, evidence.facts)
         self._cues = Cues(words.cues, self._sentences, words.words)
         things = {name for mention in self._mentions for name in mention.names.items()}
         self._most = max(once(evidence.facts, largest_count), Decimal(len(things)))
@@ -227,7 +230,7 @@ class Tracer:
     def _trace_bound(self, claim: Claim, bound: Bound) -> Support:
         known = [(fact, how) for fact, how in self._candidates(claim, bound) if self._may_be_used(fact, claim, bound)]
         free = claim.kind not in _OF_A_THING or self._fields.is_computed(claim)
-        fitting = [(fact, how, 1 if free or fact.counted else _fit(bound, fact)) for fact, how in known]
+        fitting = [(fact, how, 1 if free else self._fit(bound, claim, fact)) for fact, how in known]
         kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
         if not kept:
             for fact in find_compared(self._text, claim, bound, self._index):
@@ -241,6 +244,13 @@ class Tracer:
         if kept and not spoken and not all(fact.counted for fact, _how, _fit in kept):
             return Support(claim.text, claim.kind, claim.start, claim.end, why="it is another field")
         return self._best(claim, bound, spoken)
+
+    def _fit(self, bound: Bound, claim: Claim, fact: Fact) -> int:
+        """Whether a fact is of what is named. The days that were looked for are of no thing."""
+        if fact.counted:
+            return -1 if self._counted.are_of_others(fact, claim) else 1
+        fit = bound.fit(fact.place.row)
+        return max(0, fit) if fact.asked and any(fact.date) else fit
 
     def _best(self, claim: Claim, bound: Bound, known: Sequence[tuple[Fact, str]]) -> Support:
         best: tuple[tuple[int, float], Fact, str] | None = None
@@ -339,6 +349,8 @@ class Tracer:
         path = fact.place.path
         if (fact.prose and path.startswith(_MADE)) or (claim.kind == "number" and path.startswith(_KEYS)):
             return False  # the words of a note that a model wrote are no finding of its own, nor is a key
+        if is_only_a_name(fact, claim, bound, self._words.words):
+            return False
         if fact.stale != is_past(self._text, claim) and (fact.stale or fact.own & self._old):
             return False
         return fact.trusted or self._cues.has("attribution", claim) or self._is_theirs(claim.start)
@@ -347,12 +359,6 @@ class Tracer:
         """Whether the whole line is said to be somebody else's: "According to read_mail: …"."""
         start = self._text.rfind("\n", 0, place) + 1
         return _ACCORDING_TO.match(self._text, start) is not None
-
-
-def _fit(bound: Bound, fact: Fact) -> int:
-    """Whether a fact is of what is named. The days that were looked for are of no thing."""
-    fit = bound.fit(fact.place.row)
-    return max(0, fit) if fact.asked and any(fact.date) else fit
 
 
 def _weekday(year: int | None, month: int | None, day: int | None) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from interlock.answers.statements.consequences import Consequences
-from interlock.answers.statements.deeds import Deed, Doer, EffectStatement, Form
+from interlock.answers.statements.deeds import Deed, Doer, EffectStatement, Form, predicate_of
 from interlock.answers.statements.effect_calls import EffectCall, Things, ToolWords
 from interlock.answers.statements.effects import EffectState
 from interlock.answers.statements.explaining import explain
@@ -118,7 +118,7 @@ class Judge:
             return _OTHERWISE
         if deed.doer is not Doer.SPEAKER and self._is_reported(deed, surely=match.surely):
             return None
-        generic = deed.verb in self._words.generic and not _is_taken_away(deed)
+        generic = deed.verb in self._words.generic and not deed.is_taken_away
         if not match.tools and generic and self._has(EffectState.DONE):
             return self._judge_anything(deed)
         if not match.surely and not self._is_claim(deed):
@@ -132,7 +132,7 @@ class Judge:
             return None
         if mine:
             return explain(mine, mine)
-        said = {word for word in deed.clause[len(deed.subject) :] if word not in self._words.auxiliaries}
+        said = {word for word in predicate_of(deed, self._words) if word not in self._words.auxiliaries}
         told = self._records.reported.names(map(self._words.verbs.stem, said - self._words.plain))
         known = (
             told
@@ -162,7 +162,7 @@ class Judge:
         return self._touched[record]
 
     def _too_many(self, deed: Deed, match: Match) -> str:
-        """ "Both were refunded" of one refund; a call with several arguments may have changed several things."""
+        """ "Both were refunded" of one refund; a call with several arguments may do several things."""
         made = [call for call in match.fitting if call.is_done]
         failed = [call for call in match.calls if call.effect.state in _NOT_MADE]
         if "both" in deed.clause and failed:
@@ -205,7 +205,7 @@ class Judge:
     def _is_claim(self, deed: Deed) -> bool:
         """Whether a deed that is no tool's own is said to be one of ours, and not of the world."""
         words = self._words
-        if deed.doer in (Doer.SPEAKER, Doer.HOUSE) or _is_taken_away(deed):
+        if deed.doer in (Doer.SPEAKER, Doer.HOUSE) or deed.is_taken_away:
             return True
         if deed.word in words.statives or deed.form is Form.LABEL or self._consequences.has(deed):
             return False
@@ -217,6 +217,8 @@ class Judge:
 
     def _is_reported(self, deed: Deed, *, surely: bool) -> bool:
         records = self._records
+        # "The balance has been charged": that results speak of charges does not say so of what is open.
+        surely = surely or ("been" in deed.clause and bool({*deed.subject} & self._words.owed))
         sweeping = bool({*deed.clause, *deed.subject} & _SWEEPING) or {"now", "been"} <= {*deed.clause}
         if records.reported.tells(deed.verb, strictly=surely, of_all=sweeping):
             return True
@@ -224,8 +226,9 @@ class Judge:
             return True
         if not surely and records.reported.has_flag(self._matcher.stems(deed)) and "been" not in deed.clause:
             return True
-        attributed = bool({*deed.sentence.words} & self._words.reporting)
-        distant = not ({*deed.subject} & {"you", "your", "it", "this", "that"}) and not surely and bool(deed.subject)
+        attributed = bool({*deed.governing_words} & self._words.reporting)
+        here = {"you", "your", "it", "this", "that"} & {*deed.subject} or {"been", "now"} & {*deed.clause}
+        distant = not here and not surely and bool(deed.subject)
         return (attributed or distant) and records.quoted.tells(deed.verb, strictly=surely, of_all=sweeping)
 
     def _by_other(self, deed: Deed) -> str | None:
@@ -244,7 +247,10 @@ class Judge:
         """ "Ana has received the reminder": what a tool of the turn sends, and nobody else."""
         words, match = self._words, self._matcher.find(deed, by_noun=True)
         senders = {tool.tool for tool in self._records.tools if (tool.verbs | tool.nouns) & words.sending}
-        mine = [call for call in match.fitting or self._matcher.naming(deed) if call.effect.tool in senders]
+        told = match.fitting or self._matcher.naming(deed)
+        sent = [call for call in self._records.calls if call.effect.tool in senders]
+        # "She has the confirmation" names neither what sends nor what was sent.
+        mine = [call for call in sent if call in told] or (sent if deed.word in ("has", "got") else [])
         if any(call.is_done for call in mine) or (not {*match.tools} & senders and not mine):
             return None
         return None if self._records.reported.tells(deed.verb, strictly=False) else explain(mine, mine) or _NEVER
@@ -316,6 +322,8 @@ class Judge:
         match = self._matcher.find(deed)
         if any(call.effect.state in _TO_COME for call in match.fitting):
             return ""
+        if deed.doer is Doer.SPEAKER and deed.word.endswith("ing") and "am" in deed.clause:
+            return explain(match.calls, match.fitting) or _NEVER  # "I am holding it for you": it is said to be so now
         if deed.doer in (Doer.SPEAKER, Doer.HOUSE):
             return (explain(match.calls, match.fitting) or _NEVER) if self._is_known(deed, match) else None
         return explain(match.fitting, match.fitting) if match.fitting and match.surely else None
@@ -375,11 +383,6 @@ class Judge:
 
     def _has(self, state: EffectState) -> bool:
         return any(call.effect.state is state for call in self._records.calls)
-
-
-def _is_taken_away(deed: Deed) -> bool:
-    """ "£32 has been taken from the account": more than that something was done."""
-    return deed.word == "taken" and "been" in deed.clause and bool({*deed.after} & {"from", "off"})
 
 
 _NOT_MADE = frozenset(

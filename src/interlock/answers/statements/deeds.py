@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from interlock.answers.statements.lexicon import Lexicon
 from interlock.answers.statements.verb_groups import Stance
 from interlock.answers.statements.wording import Sentence
 from interlock.values import Value
@@ -55,6 +56,27 @@ class Deed(NamedTuple):
     form: Form = Form.ACTIVE
     after: tuple[str, ...] = ()
     """The words behind the verb."""
+
+    @property
+    def governing_words(self) -> tuple[str, ...]:
+        """The words of its sentence, without what a new clause leaves behind: "she asks for one, and it was sent"."""
+        said, clause = self.sentence.words, self.clause
+        start = next((at for at in range(len(said)) if said[at : at + len(clause)] == clause), 0)
+        return said[start:] if said[max(0, start - 2) : start] == (",", "and") else said
+
+    @property
+    def is_taken_away(self) -> bool:
+        """ "£32 has been taken from the account": more than that something was done."""
+        return self.word == "taken" and "been" in self.clause and bool({*self.after} & {"from", "off"})
+
+
+def predicate_of(deed: Deed, words: Lexicon) -> tuple[str, ...]:
+    """What is said of a thing, up to the next preposition: for how long it is on a list says nothing of the list."""
+    said = deed.clause[len(deed.subject) :]
+    plain = words.plain | words.determiners | words.prepositions | words.auxiliaries.keys()
+    first = next((at for at, word in enumerate(said) if word not in plain), len(said))
+    end = next((at for at in range(first, len(said)) if said[at] in words.prepositions), len(said))
+    return said[:end]
 
 
 class EffectStatement(Value, frozen=True):

@@ -21,7 +21,7 @@ class Lexicon:
         self.others, self.changing, self.plain = lists["others"], lists["changing"], lists["plain"]
         self.abbreviations, self.contracting = lists["abbreviations"], lists["contracting"]
         self.saying, self.unsaying, self.to_come = lists["saying"], lists["unsaying"], lists["to_come"]
-        self.naming, self.untold = lists["naming"], lists["untold"]
+        self.naming, self.untold, self.owed = lists["naming"], lists["untold"], lists["owed"]
         self.receipts, self.sending = self._stems(table["lists"]["receipts"]), self._stems(table["lists"]["sending"])
         self._no_adverbs = lists["no_adverbs"]
         self.auxiliaries: dict[str, str] = table["auxiliaries"]

@@ -26,7 +26,7 @@ def find_deeds(sentence: Sentence, words: Lexicon) -> Iterator[Deed]:
     """The deeds of a sentence, clause by clause."""
     carry: _Carry | None = None
     clauses = list(split_clauses(sentence, words))
-    supposes = any(clause.lead in (Lead.SUPPOSED, Lead.TIMED) for clause in clauses)
+    supposes = any(clause.lead is Lead.SUPPOSED or _is_awaited(clause) for clause in clauses)
     for clause in clauses:
         reader = _ClauseReader(clause, sentence, words, carry)
         for deed in reader.deeds():
@@ -126,6 +126,17 @@ class _ClauseReader:
             yield from self._causative(Doer.HOUSE, group._replace(at=at), ())
         yield from self._of_group(self.carry)
         yield from self._state(group, subject)
+        yield from self._receipt(at, group, subject)
+
+    def _receipt(self, at: int, group: VerbGroup, subject: tuple[str, ...]) -> Iterator[Deed]:
+        """ "She has the confirmation", "Ana got a text": it must have come to her."""
+        tokens, words = self._tokens, self._words
+        things = tokens[at + 1 : at + 2] and tokens[at + 1] in words.determiners and {*tokens[at + 2 : at + 4]}
+        if tokens[at] not in _HOLDING or not subject or subject[-1] == "you" or group.negated or not things:
+            return
+        if things & words.promise_things:
+            receive = words.verbs.stem("receive")
+            yield Deed(receive, tokens[at], Doer.OTHER, Stance.DONE, tokens, self._sentence, subject)
 
     def _state(self, group: VerbGroup, subject: tuple[str, ...]) -> Iterator[Deed]:
         """How a thing is now says what was done to it: "the credit is on your bill now", "you are back on Basic"."""
@@ -279,9 +290,16 @@ class _ClauseReader:
         if {*group.chain} & _BASE_FORMS:
             return
         for at in range(group.at + 2, min(group.at + 8, len(tokens))):
-            if verbs.is_past(tokens[at]) and verbs.stem(tokens[at]) in verbs.deed_stems:
+            if verbs.is_past(tokens[at]) and (verbs.stem(tokens[at]) in verbs.deed_stems or self._is_caused(at, group)):
                 yield self._make_deed(at, doer, Stance.NOT_DONE if group.negated else Stance.DONE, subject, Form.ACTIVE)
                 return
+
+    def _is_caused(self, at: int, group: VerbGroup) -> bool:
+        """Whether "I had her bags brought up" tells of a deed, whatever it is: a thing stands before the participle."""
+        tokens, words = self._tokens, self._words
+        told = words.verbs.stem(tokens[at]) in words.benign | words.looks or tokens[at] in words.statives
+        thing = tokens[group.at + 1] in words.determiners and at > group.at + 2
+        return tokens[group.at] in ("had", "got") and thing and not told and tokens[at] not in words.auxiliaries
 
     def _promise(self, group: VerbGroup, subject: tuple[str, ...]) -> Iterator[Deed]:
         """ "You will receive a confirmation": somebody must have done something for that."""
@@ -309,6 +327,11 @@ class _ClauseReader:
         return stem in words.carriers and bool({*self._tokens} & words.request_things)
 
 
+def _is_awaited(clause: Clause) -> bool:
+    """Whether a clause says when something will come about; what lasts until then, or comes before it, is so anyway."""
+    return clause.lead is Lead.TIMED and clause.lead_word not in _LASTING
+
+
 def _is_ellipsis(carry: _Carry, last: Clause) -> bool:
     """Whether a sentence ends with the auxiliary of what was asked for before: "and I did"."""
     ends = last.words[-1] in ("have", "did", "had") and bool({"i", "we"} & {*last.words}) and len(last.words) <= _SHORT
@@ -317,7 +340,9 @@ def _is_ellipsis(carry: _Carry, last: Clause) -> bool:
 
 _GET = frozenset({"gets", "got", "getting"})
 _UNSAID = frozenset({Stance.UNSURE, Stance.COMING, Stance.NOT_DONE, Stance.FAILED})
+_HOLDING = frozenset({"has", "got"})
 _SHORT = 4
+_LASTING = frozenset({"until", "till", "before"})
 _OURSELVES = frozenset({"i", "me", "we", "us", "our"})
 _APPOSED = frozenset({",", "(", ")"})
 _SOMEBODY = frozenset({"they", "he", "she", "who", "you"})

@@ -19,6 +19,7 @@ class Kind(StrEnum):
 
 
 _KEPT_IN = frozenset({"file", "account", "profile", "record", "records", "system", "notes", "calendar"})
+_NEAR = 6
 _PEOPLE = frozenset({"you", "that"})
 
 
@@ -28,10 +29,21 @@ def kind_of(deed: Deed, words: Lexicon) -> Kind:
         return Kind.DEED
     if deed.verb in words.looks:
         # "I checked with your bank" says that somebody was spoken to.
-        return Kind.DEED if deed.after[:1] == ("with",) else Kind.LOOK
+        return Kind.DEED if deed.after[:1] == ("with",) or _is_checked_in(deed, words) else Kind.LOOK
     if deed.verb in words.ambiguous:
         return _ambiguous_kind(deed, words)
     return Kind.NO_DEED if deed.verb in words.benign else Kind.DEED
+
+
+def _is_checked_in(deed: Deed, words: Lexicon) -> bool:
+    """ "I have checked her in", "checked you out at noon": no look at anything, unless it is in something."""
+    if not deed.word.startswith("check"):
+        return False
+    at = next((n for n, word in enumerate(deed.after[:_NEAR]) if word in ("in", "out")), None)
+    if at is None:
+        return False
+    behind = deed.after[at + 1 : at + 2]
+    return not behind or words.is_adverb(behind[0]) or behind[0] in words.prepositions
 
 
 def _ambiguous_kind(deed: Deed, words: Lexicon) -> Kind:

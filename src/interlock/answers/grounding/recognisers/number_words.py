@@ -41,7 +41,7 @@ _SHORT_LEAD = 40
 _ONE_OF_A_UNIT = re.compile(
     r"(?:\b(?P<near>nearly|almost|about|over|around|roughly|under|within|than|another)\s"
     r"|\b(?P<lead>for|in|after|takes?|took|lasts?|lasted|needs?|is|was|be|runs?)\s)?"
-    rf"\b(?P<said>(?:an?|one)\s(?:(?:full|whole|entire|good|further|single)\s)?(?P<unit>{_SINGLE}))\b"
+    rf"\b(?P<said>(?:an?|one)\s(?:(?:(?P<whole>full|whole|entire)|good|further|single)\s)?(?P<unit>{_SINGLE}))\b"
     r"(?:(?P<off>\s(?:late|later|earlier|early|ahead|behind|ago|overdue|longer|shorter|more|less|old|away|after|before|"
     r"from now|in advance|apart|too)\b)|(?P<end>\s?(?:[.,;:!?)]|$)|\s(?:and|but|or|from|to|on|at|until)\b))?",
     re.I,
@@ -197,7 +197,7 @@ class NumberWords:
             said = match["near"] or match["off"] or (match["lead"] and match["end"])
             before = text[max(0, match.start() - _SHORT_LEAD) : match.start()]
             counts = match["lead"] not in (None, "in", "for") or _A_RATE.search(before) is None
-            if said and counts:
+            if match["whole"] or (said and counts):  # "a full week" is never a rate
                 units, place = self._units.of(match["unit"]), match.span("said")
                 yield Claim("number", match["said"], *place, number=Decimal(1), units=units)
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.normal_text import VULGAR_FRACTIONS
 from interlock.answers.grounding.patterns import Hints, compile_table, one_of
 from interlock.answers.grounding.units import UnitTable
 
@@ -17,10 +18,11 @@ _DIGITS = (
     r"\d{1,3}(?:[,\u202f\u00a0'’]\d{3})+(?!\d)(?:\.\d+)?|\d{1,2}(?:,\d\d){1,5},\d{3}(?![\d,])(?:\.\d+)?"
     r"|\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?|\.\d+"
 )
-_VULGAR = {"½": "0.5", "¼": "0.25", "¾": "0.75", "⅓": "0.3333", "⅔": "0.6667", "⅛": "0.125"}
+_VULGAR = {char: f"{unicodedata.numeric(char):.4f}".rstrip("0") for char in VULGAR_FRACTIONS}
 _TIGHT = {"B": 9, "T": 12}
 """Behind a digit without a space, and only in capitals: $3B."""
 _GROUPING = re.compile(r"[,\u202f\u00a0'’]")
+_OF = re.compile(r"\s?of\b", re.I)
 _DIRECTION = re.compile(r"\s?[NESW]\b")
 _CURRENCY_SIGNS = tuple("$€£¥₹")
 _BEFORE = 40
@@ -66,7 +68,7 @@ class Numbers:
             r"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹])|\b(?:minus|negative)\s)?"
             rf"(?P<lead>(?:US|C|A)\$|[$€£¥₹]|\b(?:{codes})(?=\s\d))?\s?(?P<sign>(?<![\w)])[-−–])?"
             # Behind a comma another figure may begin: "classes 1,2,9" are three. Behind a dot only the rest of one.
-            rf"(?<![A-Za-z0-9])(?<!\d\.)(?P<digits>{_DIGITS})(?P<vulgar>[½¼¾⅓⅔⅛])?"
+            rf"(?<![A-Za-z0-9])(?<!\d\.)(?P<digits>{_DIGITS})(?P<vulgar>[{VULGAR_FRACTIONS}])?"
             rf"(?P<ord>st|nd|rd|th)?(?:[\s-]?(?P<mag>{magnitude}|(?<=\d)(?-i:[BT]))(?![\w/²³]))?"
             # A unit is none where a figure follows: "5 in 3" are not five inches.
             rf"(?:[\s-]?(?P<unit>{unit})(?![\w]|\s?\d))?",
@@ -191,4 +193,6 @@ class OtherDigits:
         for place, c in enumerate(text):
             if c.isascii() or unicodedata.category(c) not in ("Nd", "No") or text[max(0, place - 1) : place].isalpha():
                 continue
-            yield Claim("number", c, place, place + 1, number=Decimal(str(unicodedata.numeric(c))))
+            kind = "ratio" if c in _VULGAR and _OF.match(text, place + 1) else "number"
+            step = Decimal("0.01") if kind == "ratio" else Decimal(1)
+            yield Claim(kind, c, place, place + 1, number=Decimal(str(unicodedata.numeric(c))), step=step)
