@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from interlock.answers.former_values import former_paths
 from interlock.answers.grounding import Source
+from interlock.answers.grounding.field_names import snake_name
 from interlock.answers.grounding.rows import plain_name
 from interlock.answers.grounding.words import WordTable
 from interlock.answers.moved_values import all_fields, find_moved, read_change
@@ -98,7 +99,7 @@ def _mark(source: Source, change: CallSeen, made: Source | None, words: WordTabl
         for name, kind in dict.fromkeys(_fields(source.value))
         # A sum that is due (`amount_due`) is no new day on which it is (`due`).
         if any(_stems(name, words) & other and {kind, its} != _APART for other, its in changed)
-        and not name.endswith(("_id", "name"))
+        and not snake_name(name).endswith(("_id", "name"))
     )
     if not stale:
         return replace(source, stale_paths=source.stale_paths | moved) if moved else source

@@ -13,6 +13,7 @@ from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.known_rows import KnownFields, SourceWords, mixed_flags, texts_of_rows
 from interlock.answers.grounding.mentions import is_within
+from interlock.answers.grounding.rates import is_of_whole, is_total, period_of
 from interlock.answers.grounding.rows import STATES, Row
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.time_spans import A_DAY
@@ -222,6 +223,12 @@ class FieldFit:
     def _is_per_another(self, fact: Fact, claim: Claim) -> bool:
         """Whether a figure is said to be of another length of time than its field: 2.4 % a month of a yearly rate."""
         match = _PER.match(self._text, claim.end)
+        if claim.units & self._words.units.currencies and fact.number is not None:
+            period = period_of(fact, self._facts)
+            if period and match is None and is_of_whole(self._text, claim.end, period):
+                return True
+            if match is not None and not period and is_total(fact):
+                return True
         if match is None or claim.number is None:
             return False
         known = {period for period, words in _PERIODS.items() if words & (fact.own | fact.described)}

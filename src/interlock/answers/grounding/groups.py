@@ -72,7 +72,7 @@ class Groups:
         """By row: its texts, and what is true or false of it."""
         texts: dict[int, list[Fact]] = defaultdict(list)
         for fact in facts_of(self._facts, "text", "truth") if rows else ():
-            is_key = fact.text == fact.place.name  # the name of a field is a text of its own
+            is_key = fact.is_key  # the name of a field is a text of its own
             if fact.trusted and not fact.echo and not is_key and id(fact.place.row) in rows:
                 texts[id(fact.place.row)].append(fact)
         return texts
@@ -89,7 +89,7 @@ class Groups:
                 what = f"{terms[0].column} where {name} is {value}"
                 group = RowGroup(what, some, named=False, field=kind_of_argument(name), value=plain_name(value))
                 yield group, self._words.in_name(value)
-                if name.lower() in STATES and len(terms) - len(some) > 1:
+                if name in STATES and len(terms) - len(some) > 1:
                     mine = {id(term) for term in some}
                     rest = [term for term in terms if id(term) not in mine]
                     what = f"{terms[0].column} where {name} is not {value}"

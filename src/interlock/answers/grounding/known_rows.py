@@ -74,6 +74,12 @@ def old_words(facts: Sequence[Fact]) -> Meanings:
     return frozenset[str]().union(*(fact.own for fact in facts_of(facts, "stale") if fact.number is not None))
 
 
+def fields_now(facts: Sequence[Fact]) -> frozenset[str]:
+    """The fields that hold a figure which no change has replaced."""
+    known = (fact for fact in facts_of(facts, "number") if not (fact.stale or fact.echo or fact.asked))
+    return frozenset(fact.place.name for fact in known)
+
+
 def replaced_names(facts: Sequence[Fact]) -> dict[int, frozenset[str]]:
     """By row: the kinds of its names that a later change has replaced. It is still of what it is called otherwise."""
     found: dict[int, set[str]] = defaultdict(set)

@@ -147,7 +147,7 @@ def dated_rows(facts: Sequence[Fact]) -> dict[str, DatedRows]:
     texts = facts_of(facts, "text") if dated else ()
     text = {id(fact.place): fact.text for fact in texts if id(fact.place) in places}
     for fact in dated:
-        name = fact.place.name.lower()
+        name = fact.place.name
         if name in fact.place.row.names:
             written = plain_name(text.get(id(fact.place), ""))
             if written in fact.place.row.names[name]:

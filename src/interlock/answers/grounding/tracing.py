@@ -25,7 +25,7 @@ from interlock.answers.grounding.expressions import derive
 from interlock.answers.grounding.field_fit import FieldFit
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.index import FactIndex
-from interlock.answers.grounding.known_rows import first_dated, largest_count, old_words, replaced_names
+from interlock.answers.grounding.known_rows import fields_now, first_dated, largest_count, old_words, replaced_names
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
 from interlock.answers.grounding.past_words import is_past
@@ -235,12 +235,22 @@ class Tracer:
                     return Support(
                         claim.text, claim.kind, claim.start, claim.end, fact.source, fact.place.path, "rounded"
                     )
+        if not known and self._was_so(claim, bound):
+            return Support(claim.text, claim.kind, claim.start, claim.end, why="it was so before the change")
         if known and not kept:
             return Support(claim.text, claim.kind, claim.start, claim.end, why=OF_ANOTHER)
         spoken = [(fact, how) for fact, how, _fit in kept if self._fields.may_be(fact, claim, bound)]
         if kept and not spoken and not all(fact.counted for fact, _how, _fit in kept):
             return Support(claim.text, claim.kind, claim.start, claim.end, why="it is another field")
         return self._best(claim, bound, spoken)
+
+    def _was_so(self, claim: Claim, bound: Bound) -> bool:
+        """Whether a figure is what a field of the thing said before a change: it does not follow from others, then."""
+        if not claim.units or is_past(self._text, claim):
+            return False
+        now = once(self._facts, fields_now)
+        known = (fact for fact, how in self._candidates(claim, bound) if how == "exact" and fact.stale)
+        return any(fact.place.name in now and bound.fit(fact.place.row) >= 0 for fact in known)
 
     def _best(self, claim: Claim, bound: Bound, known: Sequence[tuple[Fact, str]]) -> Support:
         best: tuple[tuple[int, float], Fact, str] | None = None
@@ -294,7 +304,7 @@ class Tracer:
     def _figures(self, claim: Claim) -> list[tuple[Fact, str]]:
         near = self._index.near_number(claim)
         if claim.units:  # 56 of a field that its author says is in tablets are not 56 days
-            near = [fact for fact in near if fact.units or fact.place.name not in self._in_own_units]
+            near = [fact for fact in near if fact.units or fact.place.field.key not in self._in_own_units]
         return [(fact, how) for fact in near if (how := self._matcher.how(claim, fact)) is not None]
 
     def _days(self, claim: Claim) -> list[Fact]:
