@@ -43,7 +43,7 @@ def _is_former(key: str, item: Json, beside: Mapping[str, Json], given: Set[str]
     """Whether a field says how it was. Of two things that the call was given, the first is still there after it."""
     name = snake_name(key)
     if _FORMER.match(name):
-        return True
+        return not isinstance(item, bool)  # `old_keys_blocked` says of what was there before how it is now
     if name != "from":
         return False
     other = next((value for to, value in beside.items() if snake_name(to) == "to"), None)

@@ -74,14 +74,15 @@ def mark_stale(sources: Sequence[Source], calls: Sequence[CallSeen], words: Word
 
 
 def asked_for(calls: Sequence[CallSeen]) -> list[Source]:
-    """What was looked for or tried, and the reason that a rule gave for refusing it: to be said, not rested on."""
+    """What was looked for or tried, and why it was refused or not found: to be said, not rested on."""
     found = []
     for call in calls:
         where = f"record {call.record}"
         if call.arguments and (call.changes or call.status in _LOOKED):
             found.append(Source(where, {"asked": call.arguments}, tool=call.tool, about=call.arguments, asked=True))
-        if call.reason is Reason.DENIED and call.message:
-            found.append(Source(where, {"reason": call.message}, tool=call.tool, about=call.arguments))
+        if call.message and (call.reason is Reason.DENIED or call.status is Status.NO_DATA):
+            why = "reason" if call.reason is Reason.DENIED else "not_found"
+            found.append(Source(where, {why: call.message}, tool=call.tool, about=call.arguments))
     return found
 
 

@@ -29,6 +29,7 @@ from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.terms import Calculation, RowGroup, Term
 from interlock.answers.grounding.time_spans import A_DAY, TIME_UNITS, TimeSpans
 from interlock.answers.grounding.vocabulary import Vocabulary
+from interlock.answers.grounding.words import has_stem
 
 _MOST_PAIRED = 90
 """So many values are put together in pairs, the first that were read."""
@@ -173,7 +174,9 @@ class Derivations:
             some = group.terms
             # A figure is a total where the words beside it speak of the field: "we hold 162".
             said = cued or (group.named and claim.units)
-            may_be = large or group.named
+            one_list = len({term.source for term in some}) == 1
+            counted = one_list and has_stem(bound.noun & (some[0].own | some[0].described))  # eleven guests in all
+            may_be = large or group.named or counted
             if len(some) > 1 and (said or (may_be and self._is_spoken_of(some[0], bound))):
                 total = self._groups.total(group)
                 yield Calculation(total, some[0].units, f"the sum of {group.what}", some)
@@ -226,14 +229,14 @@ class Derivations:
                 if one.units == other.units and (one.units or (one.own & sentence and other.own & sentence)):
                     number = one.number - other.number
                     yield Calculation(number, one.units, f"{one.path} - {other.path}", (one, other))
-        compared = self._compared(claim)
+        compared = self._two_before(claim)
         for one, other in self._pairs(claim, bound):
             if len(compared) == _BOTH and not compared <= {abs(one.number), abs(other.number)}:
                 continue
             number = one.number - other.number
             yield Calculation(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))
 
-    def _compared(self, claim: Claim) -> set[Decimal]:
+    def _two_before(self, claim: Claim) -> set[Decimal]:
         """The two figures that are said right before their difference: 576 and 947, a difference of 371."""
         if not claim.units or _OF_THESE.search(self._text, max(0, claim.start - _LEAD), claim.start) is None:
             return set()

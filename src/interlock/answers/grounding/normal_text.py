@@ -32,7 +32,7 @@ _LIKE_OURS = str.maketrans(
     }
 )
 _SPACES = re.compile(r"[\u2000-\u200a\u205f\u3000]")
-_KEPT = frozenset("²³°µΩ℃℉½¼¾⅓⅔⅛™№")
+_KEPT = frozenset("²³°µΩ℃℉½¼¾⅓⅔⅛⅕⅖⅗⅘⅙⅚⅜⅝⅞⅐⅑⅒™№")
 """What NFKC would turn into something that is read otherwise: m² is not m2 of a name, ½ is no 1⁄2 behind a 3."""
 _LATIN = re.compile(r"[A-Za-z]")
 

@@ -97,7 +97,10 @@ class Opposites:
             words = [word for word, _place in islice(words_in(text[match.end() : match.end() + 60]), _MOST_WORDS)]
             # Up to the first word that says nothing by itself: "no contract with them".
             count = next((n for n, word in enumerate(words) if not self._words.meanings(word)), len(words))
-            named = self._stems(" ".join(words[:count]))
-            if named and any(id(row) in fitting for row in self._present.get(named, ())):
-                yield "the results have one"
-                return
+            # "No room assigned": what was done with it is no part of its name.
+            bare = next((n for n, word in enumerate(words[:count]) if n and word.endswith("ed")), count)
+            for some in {count, bare}:
+                named = self._stems(" ".join(words[:some]))
+                if named and any(id(row) in fitting for row in self._present.get(named, ())):
+                    yield "the results have one"
+                    return

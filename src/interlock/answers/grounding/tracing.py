@@ -53,7 +53,7 @@ _MOST_DERIVED = 60
 _OF_A_THING = ("number", "date", "time", "ordinal", "ratio")
 _RANKS = ("exact", "rounded", "counted", "derived", "echo")
 
-_MADE, _KEYS = "$.made.", "$.keys"
+_MADE, _KEYS, _NOT_FOUND = "$.made.", "$.keys", "$.not_found"
 _ACCORDING_TO = re.compile(r"\W{0,3}according to [^:\n]{1,60}:", re.I)
 _SOME_OF = re.compile(r"\b(?:the|other|first|last|those|these|all|both|remaining|next|latest|of|between)\s+$", re.I)
 _MULTIPLE_OF = re.compile(r"\s(?:the|of|as|that|what|its|his|her|their|your|our|this|those)\b", re.I)
@@ -345,6 +345,8 @@ class Tracer:
         if fact.echo:
             return self._users.may_repeat(claim, bound)
         path = fact.place.path
+        if path == _NOT_FOUND and not self._cues.has("none", claim):
+            return False  # why nothing was found says nothing of what there is
         if (fact.prose and path.startswith(_MADE)) or (claim.kind == "number" and path.startswith(_KEYS)):
             return False  # the words of a note that a model wrote are no finding of its own, nor is a key
         if fact.stale != is_past(self._text, claim) and (fact.stale or fact.own & self._old):

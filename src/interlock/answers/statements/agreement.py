@@ -12,6 +12,7 @@ from interlock.answers.statements.effects import EffectState
 from interlock.answers.statements.explaining import explain
 from interlock.answers.statements.lexicon import Lexicon
 from interlock.answers.statements.matching import Match, Matcher
+from interlock.answers.statements.placements import is_put_nowhere, is_taken_away
 from interlock.answers.statements.reports import Reported
 from interlock.answers.statements.rows import Rows
 from interlock.answers.statements.told_states import ToldStates
@@ -112,13 +113,14 @@ class Judge:
             return None  # as it was before
         match = self._matcher.find(deed)
         if any(call.is_done for call in match.fitting):
-            return self._of_other(deed, match) or self._too_many(deed, match)
+            done = [call for call in match.fitting if call.is_done]
+            return self._of_other(deed, done) or self._too_many(deed, match)
         row = self._records.rows.tell(deed.verb, deed.sentence.words)
         if deed.doer is Doer.NOBODY and row is False and not match.calls:
             return _OTHERWISE
         if deed.doer is not Doer.SPEAKER and self._is_reported(deed, surely=match.surely):
             return None
-        generic = deed.verb in self._words.generic and not _is_taken_away(deed)
+        generic = deed.verb in self._words.generic and not is_taken_away(deed)
         if not match.tools and generic and self._has(EffectState.DONE):
             return self._judge_anything(deed)
         if not match.surely and not self._is_claim(deed):
@@ -135,22 +137,21 @@ class Judge:
         said = {word for word in deed.clause[len(deed.subject) :] if word not in self._words.auxiliaries}
         told = self._records.reported.names(map(self._words.verbs.stem, said - self._words.plain))
         known = (
-            told
+            (told and not is_put_nowhere(deed, self._records.reported, self._words))
             or any(word[:1].isdigit() for word in said)
             or self._records.reported.has_flag(self._matcher.stems(deed))
         )
         return None if known or "now" not in deed.clause or not self._records.tools else _NEVER
 
-    def _of_other(self, deed: Deed, match: Match) -> str:
-        """What was done, said of another thing than it was done to: by a name, a day or a place of another row."""
+    def _of_other(self, deed: Deed, calls: Iterable[EffectCall]) -> str:
+        """What is said of another thing than the calls were made to: by a name, a day or a place of another row."""
         why = ""
-        for call in match.fitting:
-            if call.is_done:
-                rows = self._rows_of(call)
-                other = rows.other_in(deed.clause, deed.sentence.text)
-                if other is None and rows.is_ordinal(deed.clause) is not False:
-                    return ""
-                why = f"{explain([call], [call])}, and not to {other or 'that one'}"
+        for call in calls:
+            rows = self._rows_of(call)
+            other = rows.other_in(deed.clause, deed.sentence.text)
+            if other is None and rows.is_ordinal(deed.clause) is not False:
+                return ""
+            why = f"{explain([call], [call])}, and not to {other or 'that one'}"
         return why
 
     def _rows_of(self, call: EffectCall) -> TouchedRows:
@@ -205,7 +206,7 @@ class Judge:
     def _is_claim(self, deed: Deed) -> bool:
         """Whether a deed that is no tool's own is said to be one of ours, and not of the world."""
         words = self._words
-        if deed.doer in (Doer.SPEAKER, Doer.HOUSE) or _is_taken_away(deed):
+        if deed.doer in (Doer.SPEAKER, Doer.HOUSE) or is_taken_away(deed):
             return True
         if deed.word in words.statives or deed.form is Form.LABEL or self._consequences.has(deed):
             return False
@@ -218,7 +219,9 @@ class Judge:
     def _is_reported(self, deed: Deed, *, surely: bool) -> bool:
         records = self._records
         sweeping = bool({*deed.clause, *deed.subject} & _SWEEPING) or {"now", "been"} <= {*deed.clause}
-        if records.reported.tells(deed.verb, strictly=surely, of_all=sweeping):
+        # A field `charges` tells of no card that has been charged.
+        paid = "been" in deed.clause and deed.verb in self._words.flows and "to" in deed.after[:1]
+        if records.reported.tells(deed.verb, strictly=surely or paid, of_all=sweeping):
             return True
         if not surely and records.reasons.tells(deed.verb, strictly=True):
             return True
@@ -226,7 +229,7 @@ class Judge:
             return True
         attributed = bool({*deed.sentence.words} & self._words.reporting)
         distant = not ({*deed.subject} & {"you", "your", "it", "this", "that"}) and not surely and bool(deed.subject)
-        return (attributed or distant) and records.quoted.tells(deed.verb, strictly=surely, of_all=sweeping)
+        return (attributed or distant) and records.quoted.tells(deed.verb, strictly=surely or paid, of_all=sweeping)
 
     def _by_other(self, deed: Deed) -> str | None:
         """That somebody has approved or promised something is told by a result; while a call waits, by its record."""
@@ -245,6 +248,8 @@ class Judge:
         words, match = self._words, self._matcher.find(deed, by_noun=True)
         senders = {tool.tool for tool in self._records.tools if (tool.verbs | tool.nouns) & words.sending}
         mine = [call for call in match.fitting or self._matcher.naming(deed) if call.effect.tool in senders]
+        if deed.word == "has" and not mine:  # "she has the confirmation by text"
+            mine = [call for call in self._records.calls if call.effect.tool in senders]
         if any(call.is_done for call in mine) or (not {*match.tools} & senders and not mine):
             return None
         return None if self._records.reported.tells(deed.verb, strictly=False) else explain(mine, mine) or _NEVER
@@ -260,7 +265,8 @@ class Judge:
         made = [call for call in mine if call.is_done]
         unknown = [call for call in mine if call.effect.state is EffectState.UNKNOWN]
         if made and len(made) == len(mine):
-            return None if self._is_other_thing(deed, made) else explain(made, mine)
+            told = self._records.rows.denies(deed.verb, deed.sentence.words) or self._is_other_thing(deed, made)
+            return None if told else explain(made, mine)
         if "neither" in deed.clause and made:
             return explain(made, mine)
         if unknown and len(unknown) == len(mine):
@@ -294,9 +300,8 @@ class Judge:
         made = [call for call in mine if call.is_done]
         if made and {*deed.clause, *deed.subject} & {"neither", "none", "no"}:
             return explain(made, mine)
-        if any(call.effect.state in _NOT_MADE for call in mine):
-            return ""
-        return explain(mine, mine)
+        failed = [call for call in mine if call.effect.state in _NOT_MADE]
+        return self._of_other(deed, failed) if failed else explain(mine, mine)
 
     def _judge_unsure(self, deed: Deed) -> str | None:
         match = self._matcher.find(deed, by_noun=True)
@@ -346,6 +351,8 @@ class Judge:
         return bool(match.tools) or deed.verb in self._words.verbs.deed_stems - self._words.soft
 
     def _judge_waiting(self, deed: Deed) -> str | None:
+        if "your" in deed.clause and self._has(EffectState.PLANNED):
+            return ""  # a preview waits for the word of whoever asked for it
         return self._stands(deed, EffectState.WAITING, _WAITING_WORDS)
 
     def _judge_refused(self, deed: Deed) -> str | None:
@@ -375,11 +382,6 @@ class Judge:
 
     def _has(self, state: EffectState) -> bool:
         return any(call.effect.state is state for call in self._records.calls)
-
-
-def _is_taken_away(deed: Deed) -> bool:
-    """ "£32 has been taken from the account": more than that something was done."""
-    return deed.word == "taken" and "been" in deed.clause and bool({*deed.after} & {"from", "off"})
 
 
 _NOT_MADE = frozenset(

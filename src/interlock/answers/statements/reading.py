@@ -126,6 +126,7 @@ class _ClauseReader:
             yield from self._causative(Doer.HOUSE, group._replace(at=at), ())
         yield from self._of_group(self.carry)
         yield from self._state(group, subject)
+        yield from self._receipt(group, subject)
 
     def _state(self, group: VerbGroup, subject: tuple[str, ...]) -> Iterator[Deed]:
         """How a thing is now says what was done to it: "the credit is on your bill now", "you are back on Basic"."""
@@ -135,6 +136,14 @@ class _ClauseReader:
             return  # "two are on the shelf right now": at present, whatever was before
         if plain and {"now", "back"} & {*tokens} and not {"still", "no"} & {*tokens}:
             yield Deed("", "", Doer.NOBODY, Stance.DONE, tokens, self._sentence, subject, Form.STATE)
+
+    def _receipt(self, group: VerbGroup, subject: tuple[str, ...]) -> Iterator[Deed]:
+        """ "She has the confirmation": what somebody has, if it is something that is sent, has come to him."""
+        tokens, words = self._tokens, self._words
+        has = bool(subject) and not group.chain and not group.negated and tokens[group.at] in ("has", "have")
+        after = tokens[group.at + 1 :] if has else ()
+        if after[:1] and after[0] in words.determiners and {*after[1:4]} & words.promise_things:
+            yield Deed("receiv", "has", Doer.OTHER, Stance.DONE, tokens, self._sentence, subject, Form.ACTIVE, after)
 
     def _doer(self, subject: tuple[str, ...], group: VerbGroup) -> Doer:
         verb = self._tokens[group.at] if group.at < len(self._tokens) else ""
@@ -279,7 +288,7 @@ class _ClauseReader:
         if {*group.chain} & _BASE_FORMS:
             return
         for at in range(group.at + 2, min(group.at + 8, len(tokens))):
-            if verbs.is_past(tokens[at]) and verbs.stem(tokens[at]) in verbs.deed_stems:
+            if verbs.is_past(tokens[at]) and tokens[at - 1] not in self._words.determiners:
                 yield self._make_deed(at, doer, Stance.NOT_DONE if group.negated else Stance.DONE, subject, Form.ACTIVE)
                 return
 
