@@ -34,6 +34,7 @@ _NO_NAMES = frozenset(
         "content",
         "summary",
         "reason",
+        "not_found",
     }
 )
 _MAY_NAME = frozenset({"text", "reason", "description"})
