@@ -12,6 +12,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import NamedTuple
 
+from interlock.answers.grounding.field_names import snake_name
 from interlock.answers.grounding.rows import plain_name
 from interlock.answers.grounding.superseded import is_code
 from interlock.answers.grounding.words import stem
@@ -91,7 +92,7 @@ def read_change(arguments: Json, result: Json, fields: Iterable[str]) -> ChangeM
     moves = frozenset(number for name, number in numbers.items() if name not in settings)
     others = [value for value in given.values() if not isinstance(value, str)]
     is_bare = not others and all(map(is_code, names))
-    settles = any(name in _STANDS or name.endswith("_at") for name in outcome)
+    settles = any(name in _STANDS or name.endswith("_at") for name in map(snake_name, outcome))
     return ChangeMade(names, moves, frozenset(numbers.values()), frozenset(_numbers(result)), is_bare, outcome, settles)
 
 
@@ -118,7 +119,7 @@ def _moved_in(item: _Item, change: ChangeMade) -> Iterator[str]:
         number = _number(value)
         if number is None or number in change.gives:
             continue
-        words = {stem(part) for part in key.lower().replace("-", "_").split("_")}
+        words = {stem(part) for part in snake_name(key).replace("-", "_").split("_")}
         is_level = bool(words & _LEVELS) and not words & _BOUNDS and bool(change.moves or change.is_bare)
         goes_on = any({number + move, number - move} & change.gives for move in change.amounts if move)
         if is_level or goes_on:
@@ -158,7 +159,7 @@ def _counts_of(item: _Item) -> Iterator[str]:
     where, mark, _place = item.path.rpartition("[")
     if mark:
         yield f"{where}.length"
-        yield from (f"{where}[{key}={item.value[key]}].length" for key in item.value.keys() & _STANDS)
+        yield from (f"{where}[{key}={item.value[key]}].length" for key in item.value if snake_name(key) in _STANDS)
 
 
 def _objects(value: Json) -> Iterator[_Item]:

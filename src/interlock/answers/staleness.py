@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from interlock.answers.former_values import former_paths
 from interlock.answers.grounding import Source
+from interlock.answers.grounding.field_names import snake_name
 from interlock.answers.grounding.rows import plain_name
 from interlock.answers.grounding.words import WordTable
 from interlock.answers.moved_values import all_fields, find_moved, paths_of, read_change
@@ -83,14 +84,15 @@ def _record_of_read(source: Source, own: CallSeen | None) -> int | None:
 
 
 def asked_for(calls: Sequence[CallSeen]) -> list[Source]:
-    """What was looked for or tried, and the reason that a rule gave for refusing it: to be said, not rested on."""
+    """What was looked for or tried, and why it was refused or not found: to be said, not rested on."""
     found = []
     for call in calls:
         where = f"record {call.record}"
         if call.arguments and (call.changes or call.status in _LOOKED):
             found.append(Source(where, {"asked": call.arguments}, tool=call.tool, about=call.arguments, asked=True))
-        if call.reason is Reason.DENIED and call.message:
-            found.append(Source(where, {"reason": call.message}, tool=call.tool, about=call.arguments))
+        if call.message and (call.reason is Reason.DENIED or call.status is Status.NO_DATA):
+            why = "reason" if call.reason is Reason.DENIED else "not_found"
+            found.append(Source(where, {why: call.message}, tool=call.tool, about=call.arguments))
     return found
 
 
@@ -110,7 +112,7 @@ def _mark(source: Source, change: CallSeen, made: Source | None, words: WordTabl
         for name, kind in dict.fromkeys(_fields(source.value))
         # A sum that is due (`amount_due`) is no new day on which it is (`due`).
         if (untold or any(_stems(name, words) & other and {kind, its} != _APART for other, its in changed))
-        and not name.endswith(("_id", "name"))
+        and not snake_name(name).endswith(("_id", "name"))
     )
     if not stale:
         return replace(source, stale_paths=source.stale_paths | moved) if moved else source

@@ -17,6 +17,7 @@ from interlock.answers.grounding.claims import Claim, Units
 from interlock.answers.grounding.contrasts import is_turned
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact, once
+from interlock.answers.grounding.field_names import snake_name
 from interlock.answers.grounding.figures import is_plain_count
 from interlock.answers.grounding.known_terms import KnownTerms, TermList, field_of, is_count
 from interlock.answers.grounding.mentions import Mention
@@ -26,8 +27,9 @@ from interlock.answers.grounding.rows import NOWHERE
 from interlock.answers.grounding.shares import Shares
 from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.terms import Calculation, RowGroup, Term
-from interlock.answers.grounding.time_spans import TIME_UNITS, TimeSpans
+from interlock.answers.grounding.time_spans import A_DAY, TIME_UNITS, TimeSpans
 from interlock.answers.grounding.vocabulary import Vocabulary
+from interlock.answers.grounding.words import has_stem
 
 _MOST_PAIRED = 90
 """So many values are put together in pairs, the first that were read."""
@@ -37,6 +39,9 @@ _ALL_OF = re.compile(r"\ball\s(?:three|four|five|six|seven|eight|nine|ten|[3-9]|
 _OF_EACH = re.compile(r"\b(?:each|every)\s[^.,;:()\n]{2,60}\b(?:costs?|is|are|weighs?|takes?|has)\s\W?$", re.I)
 """What each of them costs is a price, and not the price of several."""
 _LEAD = 80
+_BOTH = 2
+_OF_THESE = re.compile(r"\b(?:difference|gap)\s(?:is|of|comes to|amounts to|:)\s?(?:about\s|only\s|just\s)?$", re.I)
+"""What is said to lie between the figures before it."""
 _TIMES = re.compile(r"\s?(?:times|x|×)\b", re.I)
 _COMPARED = re.compile(
     r"\b(?:(?P<above>more than|over|above|at least|exceed(?:s|ing)?|longer than|higher than|greater than)"
@@ -169,7 +174,9 @@ class Derivations:
             some = group.terms
             # A figure is a total where the words beside it speak of the field: "we hold 162".
             said = cued or (group.named and claim.units)
-            may_be = large or group.named
+            one_list = len({term.source for term in some}) == 1
+            counted = one_list and has_stem(bound.noun & (some[0].own | some[0].described))  # eleven guests in all
+            may_be = large or group.named or counted
             if len(some) > 1 and (said or (may_be and self._is_spoken_of(some[0], bound))):
                 total = self._groups.total(group)
                 yield Calculation(total, some[0].units, f"the sum of {group.what}", some)
@@ -222,9 +229,19 @@ class Derivations:
                 if one.units == other.units and (one.units or (one.own & sentence and other.own & sentence)):
                     number = one.number - other.number
                     yield Calculation(number, one.units, f"{one.path} - {other.path}", (one, other))
+        compared = self._two_before(claim)
         for one, other in self._pairs(claim, bound):
+            if len(compared) == _BOTH and not compared <= {abs(one.number), abs(other.number)}:
+                continue
             number = one.number - other.number
             yield Calculation(number, one.units or other.units, f"{one.path} - {other.path}", (one, other))
+
+    def _two_before(self, claim: Claim) -> set[Decimal]:
+        """The two figures that are said right before their difference: 576 and 947, a difference of 371."""
+        if not claim.units or _OF_THESE.search(self._text, max(0, claim.start - _LEAD), claim.start) is None:
+            return set()
+        before = [one for one in self._around.beside(claim) if one.start < claim.start and one.units & claim.units]
+        return {abs(one.number) for one in before if one.number is not None}
 
     def _pair_sums(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
         for one, other in self._pairs(claim, bound):
@@ -240,8 +257,10 @@ class Derivations:
         for price in self._terms.last_in(partial(self._is_convertible, claim.units), _MOST_COUNTED):
             for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")) if multiplied else ():
                 yield Calculation(price.number * times, price.units, f"{price.path} * {what}", (price,))
+            # So much a day is multiplied with days, and not with how many there are of something.
+            a_day = A_DAY.search(snake_name(field_of(price))) is not None and _PER.match(self._text, claim.end) is None
             for factor in factors:
-                if factor is not price:
+                if factor is not price and not (a_day and factor.path.endswith(".length")):
                     number = price.number * factor.number
                     yield Calculation(number, price.units, f"{factor.path} * {price.path}", (factor, price))
 

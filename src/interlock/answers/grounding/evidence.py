@@ -76,6 +76,11 @@ class Fact(Value, frozen=True):
     prose: bool = False
     """Found within a longer text."""
 
+    @property
+    def is_key(self) -> bool:
+        """Whether it is the name of a field, which is none of its values."""
+        return self.text == self.place.field.key
+
 
 class KnownFacts(tuple[Fact, ...]):
     """The facts of all sources, in the order in which they were read, with what was found out about all of them.

@@ -42,7 +42,9 @@ _TOWARDS = re.compile(r"\w+\s+(?:on|against|towards?|out of)\s+(?:the|your|this|
 _SHORT_LEAD = 24
 _TO_NEXT = 6
 _PRICES = frozenset({"=price", "=fee", "=pay"})
-_NARROWING = re.compile(r"(?:\s(?!(?:is|are|was|were|and|but|have|has|with|due)\b)[^\W\d_]{2,20}){1,4}", re.I)
+_NARROWING = re.compile(
+    r"(?:\s(?!(?:is|are|was|were|and|but|have|has|with|due|still|lacks?)\b)[^\W\d_]{2,20}){1,4}", re.I
+)
 """The words between a number and what is said of it."""
 _QUANTITIES = frozenset({stem("quantity"), stem("pieces"), "=stock"})
 """Fields that say how many there are, and not of what: `quantity`, `on_hand`."""

@@ -107,7 +107,7 @@ class FigureStates:
         self._in_row: dict[int, list[Fact]] = defaultdict(list)
         usable = (fact for fact in facts if fact.trusted and not (fact.echo or fact.asked or fact.stale or fact.label))
         for fact in islice(usable, _MOST_FACTS):
-            if fact.text == fact.place.name and fact.number is None:
+            if fact.is_key and fact.number is None:
                 continue  # the name of a field is none of its values
             self._in_row[id(fact.place.row)].append(fact)
             if fact.number is not None or fact.truth is not None:

@@ -28,6 +28,7 @@ class Groups:
         self._of_word: dict[str, list[int]] = defaultdict(list)
         """By what a word stands for: the places of the parts whose rows have a value in common with it."""
         self._totals: dict[int, Decimal] = {}
+        self._lists: dict[str, list[RowGroup]] = {}
         self.columns: dict[str, list[Term]] = defaultdict(list)
         """By its path: the values of a field in all rows, as they are now."""
         for fact, term in values:
@@ -43,11 +44,22 @@ class Groups:
         for column, terms in self.columns.items():
             if 2 <= len(terms) <= _MOST_ROWS:
                 yield RowGroup(column, terms, named=False)
+                yield from self._lists_of(column, terms)
         parts = self._parts()
         named = {number for word in sentence for number in self._of_word.get(word, ())}
         for number in range(len(parts)) if telling else sorted(named):
             group = parts[number]
             yield RowGroup(group.what, group.terms, named=number in named, field=group.field, value=group.value)
+
+    def _lists_of(self, column: str, terms: list[Term]) -> list[RowGroup]:
+        """The same field in the lists of several things: the nights of one room, and those of another."""
+        if column not in self._lists:
+            by_thing: dict[int, list[Term]] = defaultdict(list)
+            for term in terms:
+                by_thing[id(term.row.parent)].append(term)
+            several = [some for some in by_thing.values() if len(some) > 1] if len(by_thing) > 1 else []
+            self._lists[column] = [RowGroup(column, some, named=False) for some in several[:_MOST_GROUPS]]
+        return self._lists[column]
 
     def total(self, group: RowGroup) -> Decimal:
         """The sum of one of them, added up once."""
@@ -72,7 +84,7 @@ class Groups:
         """By row: its texts, and what is true or false of it."""
         texts: dict[int, list[Fact]] = defaultdict(list)
         for fact in facts_of(self._facts, "text", "truth") if rows else ():
-            is_key = fact.text == fact.place.name  # the name of a field is a text of its own
+            is_key = fact.is_key  # the name of a field is a text of its own
             if fact.trusted and not fact.echo and not is_key and id(fact.place.row) in rows:
                 texts[id(fact.place.row)].append(fact)
         return texts
@@ -89,7 +101,7 @@ class Groups:
                 what = f"{terms[0].column} where {name} is {value}"
                 group = RowGroup(what, some, named=False, field=kind_of_argument(name), value=plain_name(value))
                 yield group, self._words.in_name(value)
-                if name.lower() in STATES and len(terms) - len(some) > 1:
+                if name in STATES and len(terms) - len(some) > 1:
                     mine = {id(term) for term in some}
                     rest = [term for term in terms if id(term) not in mine]
                     what = f"{terms[0].column} where {name} is not {value}"

@@ -63,7 +63,7 @@ class Hearsay:
         known = set[str]()
         for fact in texts if theirs else ():
             if fact.trusted or fact.echo:
-                known |= self._stems(fact.text.replace("_", " "))
+                known |= self._stems((fact.place.name if fact.is_key else fact.text).replace("_", " "))
         for meaning in meanings.values() if theirs else ():
             known |= self._stems(meaning.description)
         self._theirs, self._told = theirs - known, told - known

@@ -156,7 +156,7 @@ class FactIndex:
         word, number = _part_of(claim)
         if number:  # Section 14.2, where a field `section` says 14.2
             parts = self._some(sorted([*self._numbers.places_of(number, self._facts), *texts.places_of(number)]))
-            found += [fact for fact in parts if word[:4] in fact.place.name.lower()]
+            found += [fact for fact in parts if word[:4] in fact.place.name]
         for kind, said in _keys(claim):
             found += self._some(texts.with_letters(said) if kind == "letters" else texts.with_words(said))
         return found

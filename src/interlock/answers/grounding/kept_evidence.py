@@ -169,7 +169,7 @@ def _mark(source: Source, reading: SourceReading) -> list[Fact]:
 def _is_stale(source: Source, things: frozenset[str], place: ValuePath) -> bool:
     if "*" in source.stale or (source.stale_paths and place.path in source.stale_paths):
         return True
-    if place.name not in source.stale:
+    if place.field.key not in source.stale:
         return False
     return not things or any(
         name in things for row in place.row.chain() for same in row.names.values() for name in same

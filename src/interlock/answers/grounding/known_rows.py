@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from decimal import Decimal
 
+from msgspec.structs import replace
+
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.rows import kind_of_argument
@@ -65,13 +67,23 @@ def largest_count(facts: Sequence[Fact]) -> Decimal:
 
 
 def first_dated(facts: Sequence[Fact], most: int) -> list[Fact]:
-    """The first facts that are a day of a year."""
-    return [fact for fact in facts_of(facts, "date") if all(fact.date)][:most]
+    """The first facts that are a day of a year; where all results are of one year, a day without one is of that."""
+    dated = facts_of(facts, "date")
+    years = {fact.date[0] for fact in dated if fact.date[0] is not None and not fact.echo}
+    year = years.pop() if len(years) == 1 else None
+    whole = (fact if all(fact.date) else replace(fact, date=(year, *fact.date[1:])) for fact in dated)
+    return [fact for fact in whole if all(fact.date)][:most]
 
 
 def old_words(facts: Sequence[Fact]) -> Meanings:
     """What the fields are called of which the results hold an older value."""
     return frozenset[str]().union(*(fact.own for fact in facts_of(facts, "stale") if fact.number is not None))
+
+
+def fields_now(facts: Sequence[Fact]) -> frozenset[str]:
+    """The fields that hold a figure which no change has replaced."""
+    known = (fact for fact in facts_of(facts, "number") if not (fact.stale or fact.echo or fact.asked))
+    return frozenset(fact.place.name for fact in known)
 
 
 def replaced_names(facts: Sequence[Fact]) -> dict[int, frozenset[str]]:

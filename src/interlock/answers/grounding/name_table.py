@@ -147,7 +147,7 @@ def dated_rows(facts: Sequence[Fact]) -> dict[str, DatedRows]:
     texts = facts_of(facts, "text") if dated else ()
     text = {id(fact.place): fact.text for fact in texts if id(fact.place) in places}
     for fact in dated:
-        name = fact.place.name.lower()
+        name = fact.place.name
         if name in fact.place.row.names:
             written = plain_name(text.get(id(fact.place), ""))
             if written in fact.place.row.names[name]:
@@ -156,5 +156,6 @@ def dated_rows(facts: Sequence[Fact]) -> dict[str, DatedRows]:
 
 
 def is_name(name: str) -> bool:
-    """Whether it is more than a figure or a letter."""
-    return len(name) >= _LEAST_LETTERS and (name[0].isalpha() or any(char.isalpha() for char in name))
+    """Whether it is more than a figure or a letter: V1 is a name, and 2h is none."""
+    letters = any(char.isalpha() for char in name)
+    return letters and (len(name) >= _LEAST_LETTERS or (name[0].isalpha() and name[-1].isdigit()))

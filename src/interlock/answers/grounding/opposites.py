@@ -13,12 +13,12 @@ from decimal import Decimal
 from itertools import islice
 
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.field_names import snake_name
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.state_words import StateTable
 from interlock.answers.grounding.words import WordTable, stem, words_in
 
 _NO = re.compile(r"\b(?:no|without(?:\s+an?|\s+any)?)\s+(?=[a-z])", re.I)
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MOST_WORDS, _MOST_FACTS = 3, 2_000
 _LONGEST_STATE = 40
 
@@ -33,7 +33,7 @@ class Opposites:
         self._present: dict[frozenset[str], list[Row]] = defaultdict(list)
         """By the words of a field: the rows that have something there."""
         usable = (fact for fact in facts if fact.trusted and not (fact.echo or fact.asked or fact.stale))
-        known = (fact for fact in usable if fact.text != fact.place.name)  # the name of a field is none of its values
+        known = (fact for fact in usable if not fact.is_key)  # the name of a field is none of its values
         for fact in islice(known, _MOST_FACTS):
             self._add_side(fact)
             if not (fact.number == Decimal(0) or fact.truth is False or fact.counted or fact.label):
@@ -49,7 +49,7 @@ class Opposites:
                 {stem(word) for word, _place in words_in(fact.place.name.replace("_", " "))},
                 not fact.truth,
             )
-        elif 0 < len(fact.text) <= _LONGEST_STATE and fact.place.name.lower() in self._table.kinds:
+        elif 0 < len(fact.text) <= _LONGEST_STATE and fact.place.name in self._table.kinds:
             self._add_state(fact)
             return
         else:
@@ -59,7 +59,7 @@ class Opposites:
 
     def _add_state(self, fact: Fact) -> None:
         """A state, in whatever way it is written: inProgress, in_progress. What is partly paid is outstanding, too."""
-        text = _CAMEL.sub(" ", fact.text).replace("_", " ").replace("-", " ")
+        text = snake_name(fact.text).replace("_", " ").replace("-", " ")
         words = {word.lower() for word, _place in words_in(text)}
         sides = set[tuple[str, int]]()
         if not words & self._table.partly:
@@ -97,7 +97,10 @@ class Opposites:
             words = [word for word, _place in islice(words_in(text[match.end() : match.end() + 60]), _MOST_WORDS)]
             # Up to the first word that says nothing by itself: "no contract with them".
             count = next((n for n, word in enumerate(words) if not self._words.meanings(word)), len(words))
-            named = self._stems(" ".join(words[:count]))
-            if named and any(id(row) in fitting for row in self._present.get(named, ())):
-                yield "the results have one"
-                return
+            # "No room assigned": what was done with it is no part of its name.
+            bare = next((n for n, word in enumerate(words[:count]) if n and word.endswith("ed")), count)
+            for some in {count, bare}:
+                named = self._stems(" ".join(words[:some]))
+                if named and any(id(row) in fitting for row in self._present.get(named, ())):
+                    yield "the results have one"
+                    return

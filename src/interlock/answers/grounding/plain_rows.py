@@ -20,7 +20,7 @@ from interlock.values import Json
 
 A_NUMBER = 8
 """What a number counts for, in characters."""
-_UNIT_KEYS = ("unit", "units", "currency")
+_UNIT_KEYS = frozenset({"unit", "units", "currency", "cur", "ccy"})
 _INFINITE = float("inf")
 _SCALARS: frozenset[type] = frozenset({str, bool, int, float, type(None)})
 _NUMBERS: frozenset[type] = frozenset({int, float})
@@ -52,7 +52,7 @@ class PlainRows:
         if not fields or {str} not in kinds or not all(kind <= _SCALARS for kind in kinds):
             return None
         left -= sum(map(len, rows[0])) * len(rows) + sum(map(_length, values, kinds))
-        if left < 0 or any(len(set(values[n])) > 1 for n, key in enumerate(rows[0]) if key in _UNIT_KEYS):
+        if left < 0 or any(len(set(values[n])) > 1 for n, key in enumerate(rows[0]) if key.lower() in _UNIT_KEYS):
             return None
         beside = units_beside(rows[0], units, self._units)
         found: list[_Facts] = []
@@ -143,7 +143,8 @@ def _length(values: Sequence[Json], kinds: set[type]) -> int:
 
 def units_beside(value: Mapping[str, Json], around: Units, units: UnitTable) -> Units:
     """The units that an object says itself of its figures, or else those around it."""
-    named = [units.of_field(value[key]) for key in _UNIT_KEYS if isinstance(value.get(key), str)]
+    said = (text for key, text in value.items() if key.lower() in _UNIT_KEYS)
+    named = [units.of_field(text) for text in said if isinstance(text, str)]
     return (NO_UNIT.union(*named) if named else NO_UNIT) or around
 
 

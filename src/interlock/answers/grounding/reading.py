@@ -130,7 +130,7 @@ class _Reader:
     def _words(self, field: Column) -> FieldWords:
         """What the field's own name says, and what the names around it and its tool say beside that."""
         table = self._vocabulary.words
-        own, described = table.in_name(field.name), self._meaning.words_of(field.name, table)
+        own, described = table.in_name(field.name), self._meaning.words_of(field.key, table)
         around = frozenset[str]().union(*(table.in_name(name) for name in field.names()))
         words = own | described | around | self._meaning.words(table)
         field.words = (own, described, around, words)

@@ -11,6 +11,7 @@ from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.fact_kinds import facts_of
+from interlock.answers.grounding.field_names import snake_name
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.rows import Row, plain_name
 from interlock.answers.grounding.terms import Calculation, RowGroup
@@ -38,7 +39,7 @@ class KnownCounts:
         moved = {id(fact.place.row) for fact in facts_of(facts, "stale") if _is_usable(fact)}
         for fact in facts_of(facts, "text"):
             # A row that a change has touched may be there no more.
-            if fact.stale or fact.text == fact.place.name or not _is_usable(fact) or id(fact.place.row) in moved:
+            if fact.stale or fact.is_key or not _is_usable(fact) or id(fact.place.row) in moved:
                 continue
             known = self.different.get(fact.place.column)
             if known is not None:
@@ -98,7 +99,7 @@ class RowCounts:
     def find_periods(self, claim: Claim) -> Iterator[Calculation]:
         """Over the three months: as many as the rows have, where a field of theirs is called so."""
         for column, (values, _own) in self._known.different.items():
-            if len(values) > 1 and column.rpartition(".")[2].lower() in claim.units:
+            if len(values) > 1 and snake_name(column.rpartition(".")[2]) in claim.units:
                 yield Calculation(Decimal(len(values)), claim.units, f"the values of {column}", ())
 
     def _count_names(self, mentions: Sequence[Mention], what: str, *, of_rows: bool = False) -> Iterator[Calculation]:

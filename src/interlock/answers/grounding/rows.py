@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import msgspec
 
+from interlock.answers.grounding.field_names import snake_name
 from interlock.values import Json
 
 _BARE = re.compile(r"[\W_]+")
@@ -16,7 +17,6 @@ _NO_LETTERS = {number: " " for number in range(128) if not chr(number).isalnum()
 """The same for plain texts, of which there are most: a table is much faster than a pattern."""
 _KEYS = re.compile(r"^(?:id|name|title|label|code|key|slug|ref|reference|number|no|sku|email)$")
 _KEY_ENDS = re.compile(r"^(?P<kind>.+?)_(?:id|name|title|label|code|no|nr|number|ref|key|sku)$")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 STATES = frozenset({"status", "state", "stage", "phase", "condition", "type", "method", "mode", "severity", "channel"})
 _NO_NAMES = frozenset(
     {
@@ -34,6 +34,7 @@ _NO_NAMES = frozenset(
         "content",
         "summary",
         "reason",
+        "not_found",
     }
 )
 _MAY_NAME = frozenset({"text", "reason", "description"})
@@ -77,8 +78,9 @@ NOWHERE = Row(None, {})
 
 def kind_of_argument(name: str) -> str:
     """`order_id` and `order` are names of the same kind of thing."""
-    match = _KEY_ENDS.match(_CAMEL.sub("_", name).lower())
-    return name.lower() if match is None else match["kind"]
+    name = snake_name(name)
+    match = _KEY_ENDS.match(name)
+    return name if match is None else match["kind"]
 
 
 def names_of(value: Mapping[str, Json], where: str) -> dict[str, frozenset[str]]:
@@ -137,7 +139,7 @@ _NEVER, _OWN, _OF_KIND, _IF_TELLING, _IF_LISTED = range(5)
 
 def _find_way(key: str) -> tuple[int, str, bool]:
     """How the value of a key can be a name, of which kind, and whether a number there is one."""
-    lower = _CAMEL.sub("_", key).lower()
+    lower = snake_name(key)
     number = "id" in lower
     if lower in _NO_NAMES:
         return (_IF_LISTED if lower in _MAY_NAME else _NEVER), lower, number

@@ -14,6 +14,9 @@ _NOT_ALL = re.compile(
 )
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _SHORTEST_UN = 6
+_NEITHER = re.compile(r"\bneither\b[^.;:\n]{1,80}\bnor\b", re.I)
+_TO_KNOW = re.compile(r"\b(?:should|may|might)\s(?:also\s)?(?:know|note|be aware|be told|want to know)\b", re.I)
+"""What somebody should know is said to be so."""
 
 
 class StateTable:
@@ -45,7 +48,8 @@ class StateTable:
 
     def denies(self, text: str) -> bool:
         """Whether a part of a sentence denies what it says; twice is not at all. What is still to be so is not."""
-        return (len(self._denies.findall(text)) + len(self._to_come.findall(text))) % 2 == 1
+        twice = len(_NEITHER.findall(text))  # "neither a room nor a deposit" is one denial
+        return (len(self._denies.findall(text)) + len(self._to_come.findall(text)) - twice) % 2 == 1
 
     def has_denial(self, text: str) -> bool:
         """Whether anything in it is denied."""
@@ -80,7 +84,7 @@ class StateTable:
 
     def is_open(self, part: str) -> bool:
         """Whether a part of a sentence claims nothing about how it is now."""
-        return self._open.search(part[:1].lower() + part[1:]) is not None
+        return self._open.search(_TO_KNOW.sub("", part[:1].lower() + part[1:])) is not None
 
     def is_conditional(self, sentence: str) -> bool:
         """Whether a whole sentence claims nothing: a question, a condition, what somebody says."""

@@ -57,7 +57,7 @@ class States:
         self._opposites = Opposites(facts, table, words)
         old = [fact for fact in facts_of(facts, "stale") if _is_value(fact)]
         before = {id(fact.place.row): fact.place.row for fact in old}
-        self._old = {(id(fact.place.row), fact.place.name.lower()) for fact in old}
+        self._old = {(id(fact.place.row), fact.place.name) for fact in old}
         """Rows and their fields of which a change of the turn has made something else."""
         rows = once(facts, _rows_now)
         self._rows = list(rows.values())[:_MOST_ROWS]
@@ -212,7 +212,7 @@ class States:
 
 def _is_value(fact: Fact) -> bool:
     """Whether it is what a result holds; the name of a field is none of its values."""
-    return not (fact.echo or fact.asked or fact.text == fact.place.name)
+    return not (fact.echo or fact.asked or fact.is_key)
 
 
 def _is_now(fact: Fact) -> bool:
@@ -245,7 +245,7 @@ def _rows_by_state(facts: Sequence[Fact], table: StateTable) -> dict[tuple[str, 
     """By field and state: the rows that are in it."""
     found: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for fact in facts_of(facts, "text"):
-        name = fact.place.name.lower()
+        name = fact.place.name
         if name in table.kinds and _is_now(fact):
             found[(name, plain_name(fact.text))].append(fact.place.row)
     return found

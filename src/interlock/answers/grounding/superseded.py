@@ -44,9 +44,7 @@ class Superseded:
         if not stale:
             return
         # The name of a field is a fact, too, and no value of it.
-        fresh = [
-            fact for fact in facts if not fact.stale and not fact.echo and fact.text.lower() != fact.place.name.lower()
-        ]
+        fresh = [fact for fact in facts if not fact.stale and not fact.echo and not fact.is_key]
         # Where something was moved from is in the results of the change, too.
         known = {
             plain_name(fact.text)

@@ -12,6 +12,7 @@ from typing import Protocol
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.fact_kinds import facts_of
+from interlock.answers.grounding.field_names import snake_name
 from interlock.answers.grounding.rows import NOWHERE
 from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.terms import Calculation, Term
@@ -65,13 +66,11 @@ class KnownSpans:
         self.dates = [fact for fact in dated if not fact.asked or fact.date not in found][:_MOST_PAIRED]
         timed = (fact for fact in facts_of(facts, "time") if fact.trusted and not fact.echo)
         self.times = list(islice(timed, _MOST_PAIRED))
-        fields = {column: column.rpartition(".")[2] for column in {term.column for term in terms}}
+        fields = {column: snake_name(column.rpartition(".")[2]) for column in {term.column for term in terms}}
         a_day = {column for column, field in fields.items() if A_DAY.search(field)}
         every = {column for column, field in fields.items() if _EVERY.search(field)}
         self.a_day = [term for term in terms if term.column in a_day][:_MOST_RATES]
-        self.told = {
-            (id(term.row), unit) for term in terms for unit in term.units if fields[term.column].lower() == f"{unit}s"
-        }
+        self.told = {(id(term.row), unit) for term in terms for unit in term.units if fields[term.column] == f"{unit}s"}
         """Rows that say themselves how long they last: `days`."""
         self.every = [term for term in terms if term.column in every and "hour" in term.units][:_MOST_RATES]
 

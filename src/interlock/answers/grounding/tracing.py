@@ -26,7 +26,7 @@ from interlock.answers.grounding.expressions import derive
 from interlock.answers.grounding.field_fit import FieldFit
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.index import FactIndex
-from interlock.answers.grounding.known_rows import first_dated, largest_count, old_words, replaced_names
+from interlock.answers.grounding.known_rows import fields_now, first_dated, largest_count, old_words, replaced_names
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
 from interlock.answers.grounding.name_figures import is_only_a_name
@@ -55,7 +55,7 @@ _MOST_DERIVED = 60
 _OF_A_THING = ("number", "date", "time", "ordinal", "ratio")
 _RANKS = ("exact", "rounded", "counted", "derived", "echo")
 
-_MADE, _KEYS = "$.made.", "$.keys"
+_MADE, _KEYS, _NOT_FOUND = "$.made.", "$.keys", "$.not_found"
 _ACCORDING_TO = re.compile(r"\W{0,3}according to [^:\n]{1,60}:", re.I)
 _SOME_OF = re.compile(r"\b(?:the|other|first|last|those|these|all|both|remaining|next|latest|of|between)\s+$", re.I)
 _MULTIPLE_OF = re.compile(r"\s(?:the|of|as|that|what|its|his|her|their|your|our|this|those)\b", re.I)
@@ -238,6 +238,8 @@ class Tracer:
                     return Support(
                         claim.text, claim.kind, claim.start, claim.end, fact.source, fact.place.path, "rounded"
                     )
+        if not known and self._was_so(claim, bound):
+            return Support(claim.text, claim.kind, claim.start, claim.end, why="it was so before the change")
         if known and not kept:
             return Support(claim.text, claim.kind, claim.start, claim.end, why=OF_ANOTHER)
         spoken = [(fact, how) for fact, how, _fit in kept if self._fields.may_be(fact, claim, bound)]
@@ -251,6 +253,14 @@ class Tracer:
             return -1 if self._counted.are_of_others(fact, claim) else 1
         fit = bound.fit(fact.place.row)
         return max(0, fit) if fact.asked and any(fact.date) else fit
+
+    def _was_so(self, claim: Claim, bound: Bound) -> bool:
+        """Whether a figure is what a field of the thing said before a change: it does not follow from others, then."""
+        if not claim.units or is_past(self._text, claim):
+            return False
+        now = once(self._facts, fields_now)
+        known = (fact for fact, how in self._candidates(claim, bound) if how == "exact" and fact.stale)
+        return any(fact.place.name in now and bound.fit(fact.place.row) >= 0 for fact in known)
 
     def _best(self, claim: Claim, bound: Bound, known: Sequence[tuple[Fact, str]]) -> Support:
         best: tuple[tuple[int, float], Fact, str] | None = None
@@ -304,7 +314,7 @@ class Tracer:
     def _figures(self, claim: Claim) -> list[tuple[Fact, str]]:
         near = self._index.near_number(claim)
         if claim.units:  # 56 of a field that its author says is in tablets are not 56 days
-            near = [fact for fact in near if fact.units or fact.place.name not in self._in_own_units]
+            near = [fact for fact in near if fact.units or fact.place.field.key not in self._in_own_units]
         return [(fact, how) for fact in near if (how := self._matcher.how(claim, fact)) is not None]
 
     def _days(self, claim: Claim) -> list[Fact]:
@@ -347,6 +357,8 @@ class Tracer:
         if fact.echo:
             return self._users.may_repeat(claim, bound)
         path = fact.place.path
+        if path == _NOT_FOUND and not self._cues.has("none", claim):
+            return False  # why nothing was found says nothing of what there is
         if (fact.prose and path.startswith(_MADE)) or (claim.kind == "number" and path.startswith(_KEYS)):
             return False  # the words of a note that a model wrote are no finding of its own, nor is a key
         if is_only_a_name(fact, claim, bound, self._words.words):

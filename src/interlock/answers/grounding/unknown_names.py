@@ -43,7 +43,7 @@ def _words(name: str, table: WordTable, known: frozenset[str]) -> list[str]:
 def words_of_texts(facts: Sequence[Fact]) -> set[str]:
     """All words of the results and of the question, in lower case."""
     found: set[str] = set()
-    for text in {fact.text for fact in facts_of(facts, "text")}:
+    for text in {fact.place.name if fact.is_key else fact.text for fact in facts_of(facts, "text")}:
         found.update(_all_words(text))
     return found
 

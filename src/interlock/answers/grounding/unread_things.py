@@ -49,5 +49,5 @@ def names_read(facts: Sequence[Fact]) -> frozenset[str]:
 
 def is_said_to_exist(text: str, one: Support) -> bool:
     """Whether what only the question or a call has is said to be there."""
-    only_asked = one.how == "echo" or (one.how == "exact" and one.path.startswith("$.asked"))
+    only_asked = one.how == "echo" or (one.how == "exact" and one.path.startswith(("$.asked", "$.not_found")))
     return only_asked and _EXISTS.match(text, one.end) is not None

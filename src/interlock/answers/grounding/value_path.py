@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from interlock.answers.grounding.claims import NO_UNIT, Units
+from interlock.answers.grounding.field_names import snake_name
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.words import Meanings
 
@@ -20,6 +21,7 @@ class Column:
 
     __slots__ = (
         "item",
+        "key",
         "keys",
         "length",
         "name",
@@ -32,9 +34,11 @@ class Column:
         "written",
     )
 
-    def __init__(self, parent: Column | None, step: str, name: str, units: Units) -> None:
+    def __init__(self, parent: Column | None, step: str, key: str, units: Units) -> None:
         self.parent, self.step = parent, step
-        self.name, self.units = name, units
+        self.key, self.units = key, units
+        """`key`: its name as the result has it."""
+        self.name = snake_name(key)
         self.keys: dict[str, Column] = {}
         """The fields of the object that it is, by their keys."""
         self.item: Column | None = None
@@ -66,8 +70,8 @@ class Column:
 
     def of_key(self, key: str, units: Units) -> Column:
         """The field of a key that was not met before; `units` are those that the key itself speaks of."""
-        name = key.rpartition(".")[2][-_SHOWN_KEY:]
-        found = self.keys[key] = Column(self, f".{_shorten(key)}", name, units or self.units)
+        shown = key.rpartition(".")[2][-_SHOWN_KEY:]
+        found = self.keys[key] = Column(self, f".{_shorten(key)}", shown, units or self.units)
         return found
 
 
@@ -117,7 +121,7 @@ class ValuePath(msgspec.Struct, eq=False, gc=False):
         field = self.field
         inner = field.item
         if inner is None:
-            inner = field.item = Column(field, "[]", field.name, field.units)
+            inner = field.item = Column(field, "[]", field.key, field.units)
         return ValuePath(self, number, inner, inner.name, row)
 
     def inside(self, row: Row) -> ValuePath:

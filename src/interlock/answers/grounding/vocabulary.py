@@ -68,7 +68,7 @@ class Vocabulary:
         self._plain_names: dict[tuple[str, int], bool] = {}
         """Whether a figure of so many digits behind a name is a plain one."""
         spelled = one_of([*tables["numbers"]["words"], *tables["numbers"]["large"], *tables["dates"]["months"]])
-        self._worth_reading = re.compile(rf"[\d@½¼¾⅓⅔⅛]|://|\b{spelled}\b|noon|midnight", re.I)
+        self._worth_reading = re.compile(rf"[\d@½¼¾⅓⅔⅛⅕⅖⅗⅘⅙⅚⅜⅝⅞⅐⅑⅒]|://|\b{spelled}\b|noon|midnight", re.I)
         # The order matters: what one recogniser has found is out of the sight of the next.
         self._recognisers: tuple[Recogniser, ...] = (
             Urls(),

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from interlock.answers.grounding.field_names import snake_name
+
 Meanings = frozenset[str]
 """What a word may stand for: its stem, and the names of the groups that it belongs to."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "ly", "s")
 _SHORTEST = 3
 _LONGEST_KEPT = 500
@@ -66,8 +67,7 @@ class WordTable:
         return self._in_name(name) if len(name) <= _LONGEST_KEPT else self._find_in_name(name)
 
     def _find_in_name(self, name: str) -> Meanings:
-        parts = (part for word in _WORD.findall(name.replace("_", " ")) for part in _CAMEL.split(word))
-        return frozenset[str]().union(*map(self.meanings, parts))
+        return frozenset[str]().union(*map(self.meanings, _WORD.findall(snake_name(name).replace("_", " "))))
 
 
 def words_in(text: str) -> Iterable[tuple[str, int]]:

@@ -12,6 +12,7 @@ from interlock.answers.statements.effects import EffectState
 from interlock.answers.statements.explaining import explain
 from interlock.answers.statements.lexicon import Lexicon
 from interlock.answers.statements.matching import Match, Matcher
+from interlock.answers.statements.placements import is_put_nowhere
 from interlock.answers.statements.reports import Reported
 from interlock.answers.statements.rows import Rows
 from interlock.answers.statements.told_states import ToldStates
@@ -112,7 +113,8 @@ class Judge:
             return None  # as it was before
         match = self._matcher.find(deed)
         if any(call.is_done for call in match.fitting):
-            return self._of_other(deed, match) or self._too_many(deed, match)
+            done = [call for call in match.fitting if call.is_done]
+            return self._of_other(deed, done) or self._too_many(deed, match)
         row = self._records.rows.tell(deed.verb, deed.sentence.words)
         if deed.doer is Doer.NOBODY and row is False and not match.calls:
             return _OTHERWISE
@@ -135,22 +137,21 @@ class Judge:
         said = {word for word in predicate_of(deed, self._words) if word not in self._words.auxiliaries}
         told = self._records.reported.names(map(self._words.verbs.stem, said - self._words.plain))
         known = (
-            told
+            (told and not is_put_nowhere(deed, self._records.reported, self._words))
             or any(word[:1].isdigit() for word in said)
             or self._records.reported.has_flag(self._matcher.stems(deed))
         )
         return None if known or "now" not in deed.clause or not self._records.tools else _NEVER
 
-    def _of_other(self, deed: Deed, match: Match) -> str:
-        """What was done, said of another thing than it was done to: by a name, a day or a place of another row."""
+    def _of_other(self, deed: Deed, calls: Iterable[EffectCall]) -> str:
+        """What is said of another thing than the calls were made to: by a name, a day or a place of another row."""
         why = ""
-        for call in match.fitting:
-            if call.is_done:
-                rows = self._rows_of(call)
-                other = rows.other_in(deed.clause, deed.sentence.text)
-                if other is None and rows.is_ordinal(deed.clause) is not False:
-                    return ""
-                why = f"{explain([call], [call])}, and not to {other or 'that one'}"
+        for call in calls:
+            rows = self._rows_of(call)
+            other = rows.other_in(deed.clause, deed.sentence.text)
+            if other is None and rows.is_ordinal(deed.clause) is not False:
+                return ""
+            why = f"{explain([call], [call])}, and not to {other or 'that one'}"
         return why
 
     def _rows_of(self, call: EffectCall) -> TouchedRows:
@@ -220,7 +221,9 @@ class Judge:
         # "The balance has been charged": that results speak of charges does not say so of what is open.
         surely = surely or ("been" in deed.clause and bool({*deed.subject} & self._words.owed))
         sweeping = bool({*deed.clause, *deed.subject} & _SWEEPING) or {"now", "been"} <= {*deed.clause}
-        if records.reported.tells(deed.verb, strictly=surely, of_all=sweeping):
+        # A field `charges` tells of no card that has been charged.
+        paid = "been" in deed.clause and deed.verb in self._words.flows and "to" in deed.after[:1]
+        if records.reported.tells(deed.verb, strictly=surely or paid, of_all=sweeping):
             return True
         if not surely and records.reasons.tells(deed.verb, strictly=True):
             return True
@@ -229,7 +232,7 @@ class Judge:
         attributed = bool({*deed.governing_words} & self._words.reporting)
         here = {"you", "your", "it", "this", "that"} & {*deed.subject} or {"been", "now"} & {*deed.clause}
         distant = not here and not surely and bool(deed.subject)
-        return (attributed or distant) and records.quoted.tells(deed.verb, strictly=surely, of_all=sweeping)
+        return (attributed or distant) and records.quoted.tells(deed.verb, strictly=surely or paid, of_all=sweeping)
 
     def _by_other(self, deed: Deed) -> str | None:
         """That somebody has approved or promised something is told by a result; while a call waits, by its record."""
@@ -266,7 +269,8 @@ class Judge:
         made = [call for call in mine if call.is_done]
         unknown = [call for call in mine if call.effect.state is EffectState.UNKNOWN]
         if made and len(made) == len(mine):
-            return None if self._is_other_thing(deed, made) else explain(made, mine)
+            told = self._records.rows.denies(deed.verb, deed.sentence.words) or self._is_other_thing(deed, made)
+            return None if told else explain(made, mine)
         if "neither" in deed.clause and made:
             return explain(made, mine)
         if unknown and len(unknown) == len(mine):
@@ -300,9 +304,8 @@ class Judge:
         made = [call for call in mine if call.is_done]
         if made and {*deed.clause, *deed.subject} & {"neither", "none", "no"}:
             return explain(made, mine)
-        if any(call.effect.state in _NOT_MADE for call in mine):
-            return ""
-        return explain(mine, mine)
+        failed = [call for call in mine if call.effect.state in _NOT_MADE]
+        return self._of_other(deed, failed) if failed else explain(mine, mine)
 
     def _judge_unsure(self, deed: Deed) -> str | None:
         match = self._matcher.find(deed, by_noun=True)
@@ -354,6 +357,8 @@ class Judge:
         return bool(match.tools) or deed.verb in self._words.verbs.deed_stems - self._words.soft
 
     def _judge_waiting(self, deed: Deed) -> str | None:
+        if "your" in deed.clause and self._has(EffectState.PLANNED):
+            return ""  # a preview waits for the word of whoever asked for it
         return self._stands(deed, EffectState.WAITING, _WAITING_WORDS)
 
     def _judge_refused(self, deed: Deed) -> str | None:

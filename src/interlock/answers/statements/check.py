@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from interlock.answers.grounding import Source
+from interlock.answers.grounding.field_names import snake_keys
 from interlock.answers.requirements import CallSeen
 from interlock.answers.statements.agreement import Judge, Records
 from interlock.answers.statements.deeds import EffectStatement
@@ -106,14 +107,14 @@ def _foreign(sentence: Sentence, language: str, turn: TurnRecords) -> EffectStat
 
 def _read_directions(turn: TurnRecords, calls: Sequence[EffectCall]) -> Directions:
     """What was moved from where to where; a preview counts as what would be."""
-    previews = [(_record(source), source.value) for source in turn.given]
+    previews = [(_record(source), snake_keys(source.value)) for source in turn.given]
     results = [(_record(source), _value(source)) for source in turn.sources if source.trusted]
     return Directions(calls, Objects([*results, *previews], turn.tools))
 
 
 def _read_records(turn: TurnRecords, words: Lexicon) -> Records:
     by_record = {source.id: source for source in turn.sources}
-    arguments = {call.record: call.arguments for call in turn.calls}
+    arguments = {call.record: snake_keys(call.arguments) for call in turn.calls}
     calls = tuple(
         call_of(effect, arguments.get(effect.record), _value(by_record.get(f"record {effect.record}")), words)
         for effect in turn.effects
@@ -153,7 +154,7 @@ def _record(source: Source) -> int:
 def _value(source: Source | None) -> Json:
     """What a result says itself; how it was come to is no part of it."""
     if source is None or not isinstance(source.value, Mapping):
-        return None if source is None else source.value
-    return {
-        key: source.value[key] for key in ("value", "summary", "snippets", "metadata", "made") if key in source.value
-    }
+        return None if source is None else snake_keys(source.value)
+    return snake_keys(
+        {key: source.value[key] for key in ("value", "summary", "snippets", "metadata", "made") if key in source.value}
+    )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from interlock.answers.grounding.field_names import snake_name
 from interlock.answers.statements.deeds import Deed
 from interlock.answers.statements.effects import EffectState, TurnEffect
 from interlock.answers.statements.lexicon import Lexicon
@@ -117,8 +118,9 @@ class Things:
         wanted = {name for call in calls for name, value in call.arguments.items() if isinstance(value, str)}
         for tool in tools:
             for argument, known in tool.known_values.items():
-                if argument in wanted and isinstance(known, Mapping):
-                    self._add_known(argument, known)
+                name = snake_name(argument)
+                if name in wanted and isinstance(known, Mapping):
+                    self._add_known(name, known)
         for call in calls:
             self._add_row(call.arguments, wanted)
         for result in results:

@@ -31,6 +31,15 @@ class Rows:
         states = _states(found, words)
         rows = [_row(item, states, words) for item in found]
         self._rows = [row for row in rows if row.names or row.done or row.undone]
+        flags = [key.split("_") for item in found for key, value in item.items() if value is False]
+        self._undone = [
+            (frozenset(map(words.verbs.stem, of)), words.verbs.stem(last)) for *of, last in flags if of and last
+        ]
+
+    def denies(self, stem: str, said: Sequence[str]) -> bool:
+        """Whether a flag says that it was not done to what a sentence speaks of: `luggage_moved: false`."""
+        spoken = {self._words.verbs.stem(word) for word in said}
+        return any(own == stem and of <= spoken for of, own in self._undone)
 
     def tell(self, stem: str, said: Sequence[str]) -> bool | None:
         """Whether it was done to the row that a sentence names; None where the results do not say.

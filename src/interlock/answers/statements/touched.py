@@ -19,7 +19,7 @@ from interlock.tools import Tool
 from interlock.values import Json
 
 _MOST_ROWS, _MOST_NAMES, _MOST_TOUCHED = 2_000, 400, 50
-_LONGEST, _MOST_WORDS, _SHORTEST = 60, 6, 3
+_LONGEST, _MOST_WORDS, _SHORTEST, _TWO_NAMES = 60, 6, 3, 2
 DATE = re.compile(r"^\d{4}-(\d\d)-(\d\d)")
 MONTHS = [
     "january",
@@ -180,6 +180,9 @@ class TouchedRows:
             words = tuple(name.split())
             if words and value not in own and not self._known.issuperset(words):
                 self._keep(words, name, capital=len(words) == 1)
+                for word in words if len(words) == _TWO_NAMES else ():  # the first or the last name of somebody
+                    if word not in self._known and len(word) >= _SHORTEST:
+                        self._keep((word,), name, capital=True)
 
     def _add_foreign(self, thing: Thing, mine: Mapping[str, set[str]]) -> None:
         for key, name in thing.names.items():
