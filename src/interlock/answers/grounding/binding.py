@@ -13,6 +13,7 @@ from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
+from interlock.answers.grounding.time_spans import TIME_UNITS
 from interlock.answers.grounding.words import Meanings, WordTable, has_stem, words_in
 from interlock.values import Value
 
@@ -215,7 +216,8 @@ class Binder:
         number = self._sentences.at(claim.start)
         all_here = _nearest(self._by_sentence.get(number, ()), claim.start)
         earlier = [mention for mention in self._earlier_mentions(number) if not mention.soft]
-        proper = {kind for mention in [*earlier, *(one for one in all_here if not one.soft)] for kind in mention.names}
+        near = [one for one in all_here if not one.soft or not (one.is_date or self._is_apart(one, claim))]
+        proper = {kind for mention in [*earlier, *near] for kind in mention.names}
         here = [
             mention
             for mention in all_here
@@ -313,8 +315,9 @@ class Binder:
 
 
 def is_part_of(text: str, one: Claim, other: Claim) -> bool:
-    """Whether one figure is said as a part of another that follows it: 80 of 96."""
-    plain = one.kind == other.kind == "number" and not one.units and not other.units
+    """Whether one figure is said as a part of another that follows it: 80 of 96, half of the six."""
+    periods = not other.units or other.units <= TIME_UNITS  # three of the five months
+    plain = one.kind in ("number", "ratio") and other.kind == "number" and not one.units and periods
     return plain and one.end < other.start and _OUT_OF.fullmatch(text, one.end, other.start) is not None
 
 

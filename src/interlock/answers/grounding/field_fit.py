@@ -17,7 +17,7 @@ from interlock.answers.grounding.rows import STATES, Row
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.time_spans import A_DAY
 from interlock.answers.grounding.vocabulary import Vocabulary
-from interlock.answers.grounding.words import Meanings, stem, words_in
+from interlock.answers.grounding.words import Meanings, has_stem, stem, words_in
 
 _SPOKEN_OF = 0.5
 """More than this, and the words beside a figure are about a field."""
@@ -57,6 +57,8 @@ _WITHOUT = re.compile(
 _TOWARDS = re.compile(r"\w+\s+(?:on|against|towards?|out of)\s+(?:the|your|this|that)\s+", re.I)
 _SHORT_LEAD = 24
 _TO_NEXT = 6
+_PLACES = frozenset(map(stem, ("rank", "position", "place", "order", "floor", "level", "turn", "queue")))
+"""Fields that say which one of several it is: three that work are no third time."""
 _PRICES = frozenset({"=price", "=fee", "=pay"})
 _NARROWING = re.compile(r"(?:\s(?!(?:is|are|was|were|and|but|have|has|with|due)\b)[^\W\d_]{2,20}){1,4}", re.I)
 """The words between a number and what is said of it."""
@@ -99,6 +101,8 @@ class FieldFit:
         another = self._is_per_another(fact, claim) or self._is_in_another_currency(fact, claim)
         if another or self._is_in_other_containers(fact, bound):
             return False
+        if claim.kind == "ordinal" and fact.number is not None and not fact.counted:
+            return bool(bound.noun & (fact.own | fact.described)) or bool(fact.own & _PLACES)
         mine = bound.speaks_of(fact)
         if fact.counted:
             return self._counts(fact, claim, bound)
@@ -204,11 +208,12 @@ class FieldFit:
         return once(self._facts, SourceWords, self._words.words, _MOST_TEXT).of(source)
 
     def _named_in(self, row: Row) -> Meanings:
-        """What the words of a thing's own names stand for: the set of a brake pad set says what it is, and no field."""
+        """What a thing's own names stand for, and what it was looked up as (a brake pad set, a bill): no field of it."""
         found = self._row_words.get(id(row))
         if found is None:
             things = (same for kind, same in row.names.items() if kind not in STATES)
-            names = " ".join(name for same in things for name in same)[:_MOST_TEXT]
+            kinds = (kind for one in row.chain() if one.of_call for kind in one.names)
+            names = " ".join((*(name for same in things for name in same), *kinds))[:_MOST_TEXT]
             found = self._row_words[id(row)] = self._words.words.in_name(names)
         return found
 
@@ -267,6 +272,8 @@ class FieldFit:
         known = fact.words | self._asked_words
         if self.is_narrowed(claim):
             return False
+        if claim.kind == "ordinal":  # the third of three rows, and no third time
+            return not bound.noun or has_stem(bound.noun & known)
         return (
             not bound.noun
             or bool(bound.noun & known)

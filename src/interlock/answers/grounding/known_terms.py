@@ -9,6 +9,7 @@ from itertools import chain, islice
 from interlock.answers.grounding.claims import Units
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.fact_kinds import facts_of
+from interlock.answers.grounding.figures import is_in_name
 from interlock.answers.grounding.groups import Groups
 from interlock.answers.grounding.row_counts import KnownCounts
 from interlock.answers.grounding.terms import Term
@@ -29,7 +30,7 @@ class KnownTerms:
         values = [
             (fact, Term(fact))
             for fact in usable
-            if not fact.counted and not fact.echo and not (fact.prose and fact.asked)
+            if not (fact.counted or fact.echo or (fact.prose and fact.asked) or (not fact.units and is_in_name(fact)))
         ]
         self.terms = [term for _fact, term in values]
         self.wanted = [Term(fact) for fact in numbers if fact.echo]

@@ -10,7 +10,7 @@ from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.rows import kind_of_argument, plain_name
-from interlock.answers.grounding.words import WordTable
+from interlock.answers.grounding.words import WordTable, has_stem
 
 _LEAST_LETTERS = 3
 _MOST_WORDS = 10
@@ -38,6 +38,7 @@ class NameTable:
                 lengths[parts[0]].add(len(parts))
         self._lengths = {first: sorted(found | {1, 2}, reverse=True) for first, found in lengths.items()}
         self._found: dict[str, Kinds] = {}
+        self._fields = frozenset[str]().union(*{fact.own for fact in facts}, *map(words.in_name, _arguments(meanings)))
 
     def _add(self, names: Kinds) -> None:
         for kind, same in names.items():
@@ -73,6 +74,10 @@ class NameTable:
                 found[kind] = same if found.get(kind, same) == same else None
         return {kind: one for kind, one in found.items() if one is not None}
 
+    def is_field_word(self, word: str) -> bool:
+        """Whether a word says what something is, in a field or an argument, and is by itself no name of anything."""
+        return word not in self._kinds and has_stem(self._words.meanings(word) & self._fields)
+
     def is_known(self, word: str) -> bool:
         """Whether a name has the word itself."""
         return word in self._with_word
@@ -99,6 +104,10 @@ def _names_of_rows(facts: Sequence[Fact]) -> Iterator[Kinds]:
             # What a call was made with says what its result is about, and is no name that the results have.
             if not row.of_call:
                 yield row.names
+
+
+def _arguments(meanings: Mapping[str, ToolMeaning]) -> Iterator[str]:
+    return (kind_of_argument(argument) for meaning in meanings.values() for argument in meaning.names)
 
 
 def _known_values(meanings: Mapping[str, ToolMeaning]) -> Iterator[Kinds]:

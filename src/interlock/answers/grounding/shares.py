@@ -59,7 +59,11 @@ class Shares:
                 for over, under in ((one, other), (other, one)):
                     is_whole = whole or both or not under.path.startswith("the sum")
                     if is_whole and not self._is_other_whole(claim, over, under):
-                        yield from _quotients(over, under, hundred, compared=compared)
+                        # "A rise of a tenth" is one of a field, and not what the rent is less than the deposit.
+                        named = (
+                            both or over.column == under.column or bool(under.own & sentence and over.own & sentence)
+                        )
+                        yield from _quotients(over, under, hundred, compared=compared and named)
         if _OF_SOME.match(self._around.text, claim.end) is not None:
             yield from self._of_counts(sentence, hundred)
         if _OF_THAT.match(self._around.text, claim.end) is not None:

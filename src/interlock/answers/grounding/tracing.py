@@ -16,6 +16,7 @@ from interlock.answers.grounding.binding import Binder, Bound, Order
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.comparisons import find_compared
 from interlock.answers.grounding.contrasts import are_contrasted, find_contrasted
+from interlock.answers.grounding.counted_states import CountedStates, CountsAsSaid
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.day_times import DayTimes
 from interlock.answers.grounding.denied_figures import hold_denied
@@ -23,13 +24,14 @@ from interlock.answers.grounding.derivations import Derivations
 from interlock.answers.grounding.evidence import Evidence, Fact, once
 from interlock.answers.grounding.expressions import derive
 from interlock.answers.grounding.field_fit import FieldFit
-from interlock.answers.grounding.figures import FigureMatcher
+from interlock.answers.grounding.figures import FigureMatcher, is_in_name
 from interlock.answers.grounding.index import FactIndex
 from interlock.answers.grounding.known_rows import first_dated, largest_count, old_words, replaced_names
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
 from interlock.answers.grounding.past_words import is_past
 from interlock.answers.grounding.quotes import Quotes
+from interlock.answers.grounding.replaced_values import ReplacedValues
 from interlock.answers.grounding.said_statements import SaidStatements
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.support import Support
@@ -101,6 +103,8 @@ class Tracer:
         )
         """Fields whose author names a unit that the vocabulary does not have."""
         self._users = UsersWords(self._sentences, self._cues, self._fields)
+        self._around = Surroundings(self._sentences, said, words.words)
+        self._as_said = CountsAsSaid(self._around, once(evidence.facts, CountedStates, words.states, words.words))
         self._day_times = DayTimes(self._sentences, evidence.facts)
         self._statements = SaidStatements(
             self._sentences, self._mentions, evidence.facts, words, meanings, self._quotes
@@ -170,8 +174,7 @@ class Tracer:
 
     def _derive(self, found: list[Support]) -> None:
         """What follows from other values; a figure that does may be what the next one follows from."""
-        around = Surroundings(self._sentences, self._said, self._words.words)
-        derived = Derivations(self._facts, self._words, self._cues, around, self._mentions)
+        derived = Derivations(self._facts, self._words, self._cues, self._around, self._mentions)
         open_places = [place for place, item in enumerate(found) if self._may_follow(self._said[place], item)]
         for _round in range(_MOST_ROUNDS):
             fresh = False
@@ -225,7 +228,17 @@ class Tracer:
         return Support(claim.text, claim.kind, claim.start, claim.end, quoted.source, quoted.place.path, "exact")
 
     def _trace_bound(self, claim: Claim, bound: Bound) -> Support:
-        known = [(fact, how) for fact, how in self._candidates(claim, bound) if self._may_be_used(fact, claim, bound)]
+        counts = self._as_said.find(claim, bound) if claim.kind == "number" else ()
+        so_many = next((one for one in counts if one.number == claim.number), None)
+        if so_many is not None:
+            return Support(claim.text, claim.kind, claim.start, claim.end, "results", so_many.what, "counted")
+        candidates = self._candidates(claim, bound)
+        known = [(fact, how) for fact, how in candidates if self._may_be_used(fact, claim, bound)]
+        replaced = once(self._facts, ReplacedValues)
+        old = {one.place.name for one, _how in candidates if replaced.is_said(one, claim, bound, self._text)}
+        known = [one for one in known if not old or one[0].place.name in old]
+        # It is so of another number of rows: a figure that is told of something else is none of theirs.
+        known = [one for one in known if not counts or not (one[0].counted or bound.speaks_of(one[0]) == 0)]
         free = claim.kind not in _OF_A_THING or self._fields.is_computed(claim)
         fitting = [(fact, how, 1 if free or fact.counted else _fit(bound, fact)) for fact, how in known]
         kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
@@ -295,6 +308,8 @@ class Tracer:
         near = self._index.near_number(claim)
         if claim.units:  # 56 of a field that its author says is in tablets are not 56 days
             near = [fact for fact in near if fact.units or fact.place.name not in self._in_own_units]
+        # The 36 of Rope Walk 36 says nothing of how many there are.
+        near = [fact for fact in near if fact.units or not is_in_name(fact)]
         return [(fact, how) for fact in near if (how := self._matcher.how(claim, fact)) is not None]
 
     def _days(self, claim: Claim) -> list[Fact]:
