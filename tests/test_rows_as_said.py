@@ -142,3 +142,42 @@ def paid_out(draft: str) -> list[str]:
 def test_what_was_paid_out_is_no_longer_there() -> None:
     assert paid_out("Ida Holm has a bonus of 45.") != []
     assert paid_out("I paid out the bonus of 45. Her bonus is now 0.") == []
+
+
+def test_a_field_in_a_part_of_a_row_is_that_of_the_part() -> None:
+    pump = {"pump": "North", "pressure_bar": 48, "last_repair": {"pressure_bar": 31}}
+    assert held("North has 48 bar now, after 31 bar at the last repair.", pump) == []
+    assert held("North has 31 bar now, after 48 bar at the last repair.", pump) != []
+
+
+def test_a_name_of_two_letters_is_one() -> None:
+    wines = {"wines": [{"wine": "Rioja", "rack": "C1", "bottles": 7}, {"wine": "Chianti", "rack": "D3", "bottles": 5}]}
+    assert held("Rioja lies in rack C1 with 7 bottles.", wines) == []
+    assert held("Rioja lies in rack D3 with 7 bottles.", wines) != []
+
+
+def test_no_open_one_is_none() -> None:
+    pad = {"item_id": "I-40", "on_order": 6, "on_hand": 2}
+    assert held("There is no open order for I-40; we have 2 on hand.", pad) != []
+    assert held("There is no open order for I-40; we have 2 on hand.", {**pad, "on_order": 0}) == []
+
+
+def test_a_year_has_twelve_months() -> None:
+    club = {"club": "Ruder", "fee_eur": 35}
+    assert held("Ruder costs €420 over a year (12 × €35).", club) == []
+    assert held("Ruder costs €455 over a year (13 × €35).", club) != []
+
+
+def test_what_the_question_compares_may_be_left_out() -> None:
+    value = {"bikes": [{"bike": "Falke", "weight_kg": 14}, {"bike": "Sperber", "weight_kg": 19}]}
+    asked = Source("question", "Which is lighter, Falke or Sperber?", echo=True)
+    known = [Source("record 1", {"value": value}), asked]
+    assert ground("Falke is lighter: 14 kg against 19 kg.", known).unsupported == ()
+    assert ground("Falke is lighter: 19 kg against 14 kg.", known).unsupported != ()
+
+
+def test_a_longer_name_of_a_thing_is_the_same() -> None:
+    boats = {"boats": [{"boat": "Red Gull", "berth_m": 9}, {"boat": "Teal", "berth_m": 7}]}
+    known = {"B-1": "Mr Voss's Red Gull", "B-2": "Ms Lind's Teal"}
+    assert held("The Gull needs 9 m.", boats, boat=known) == []
+    assert held("The Gull needs 7 m.", boats, boat=known) != []

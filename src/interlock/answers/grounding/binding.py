@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Literal
 
 from interlock.answers.grounding.claims import Claim
@@ -42,6 +43,7 @@ _PAST_A_BREAK = 0.45
 
 
 _AGAINST = re.compile(r"\s(?:against|versus|vs\.?|rather than|compared (?:to|with))\s", re.I)
+_AND = re.compile(r"\s?(?:,|,?\sand)\s")
 _JOINED = 12
 """So near stand two names that are named together: A and B, A rather than B."""
 
@@ -301,6 +303,11 @@ class Binder:
         here = self._claims_of[self._sentences.at(claim.start)]
         figures = [one for one in here if one.kind == claim.kind and one.units == claim.units]
         distinct = list({_key(mention): mention for mention in mentions}.values())
+        if 1 < len(distinct) < len(figures) and all(mention.end <= figures[0].start for mention in distinct):
+            figures = figures[: len(distinct)]  # "A and B hold 5 and 7, 12 in all"
+            joined = (self._sentences.text[one.end : other.start] for one, other in pairwise(figures))
+            if any(_AND.fullmatch(gap) is None for gap in joined):
+                return None
         if len(figures) != len(distinct) or claim not in figures:
             return None
         if len(distinct) == 2 and distinct[1].start - distinct[0].end > _JOINED:

@@ -28,7 +28,7 @@ _LONGEST_STATE = 40
 class PartOfRows(NamedTuple):
     """So many rows of a list are as it is said."""
 
-    count: int
+    number: int
     rows: int
     where: str
     words: Meanings
@@ -138,7 +138,7 @@ class CountsAsSaid:
             return []  # what is said behind both is said of the part
         start = claim.end if whole is None else predicate_behind(self._text, whole) or whole.end
         return [
-            Calculation(Decimal(part.count) / (part.rows if claim.kind == "ratio" else 1), frozenset(), part.where, ())
+            Calculation(Decimal(part.number) / (part.rows if claim.kind == "ratio" else 1), frozenset(), part.where, ())
             for part in self._states.find(self._around.up_to_break(start))
             if (whole.number == part.rows if whole is not None else bound.noun & part.words)
         ]

@@ -99,10 +99,8 @@ class FieldFit:
         if fact.place.name == "$" or claim.kind not in _OF_A_FIELD or self.is_computed(claim) or _is_year(claim):
             return True
         another = self._is_per_another(fact, claim) or self._is_in_another_currency(fact, claim)
-        if another or self._is_in_other_containers(fact, bound):
+        if another or self._is_in_other_containers(fact, bound) or _is_no_place(fact, claim, bound):
             return False
-        if claim.kind == "ordinal" and fact.number is not None and not fact.counted:
-            return bool(bound.noun & (fact.own | fact.described)) or bool(fact.own & _PLACES)
         mine = bound.speaks_of(fact)
         if fact.counted:
             return self._counts(fact, claim, bound)
@@ -127,9 +125,26 @@ class FieldFit:
                 for word in bound.naming(other.own | other.described, own | self._named_in(fact.place.row))
             ):
                 return False
+        if self._is_of_another_part(fact, claim, bound):
+            return False
         if mine > _WEAK or claim.kind != "number" or fact.number is None or claim.units & fact.units or fact.prose:
             return True
         return bool(claim.units) or _is_telling(claim) or self._is_counted(fact, claim, bound)
+
+    def _is_of_another_part(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
+        """Whether a field of the same name in another part of the row is meant: the reading of the `last_service`."""
+        twins = [
+            other
+            for other in self._rows.get((fact.source, id(fact.place.row)), ())
+            if other.place.name == fact.place.name and other.place.column != fact.place.column
+            if _same_kind(claim, fact, other)
+        ]
+        mine = max((word.near for word in bound.naming(fact.around)), default=0.0) if twins else 0.0
+        return any(
+            word.near >= _BESIDE_IT and mine < word.near * _AS_NEAR and not self._is_taken(word, other, claim)
+            for other in twins
+            for word in bound.naming(other.around, fact.around | fact.described)
+        )
 
     def _is_counted(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
         """Whether the word behind a figure is one that the results have, or is said of a part before it."""
@@ -208,7 +223,7 @@ class FieldFit:
         return once(self._facts, SourceWords, self._words.words, _MOST_TEXT).of(source)
 
     def _named_in(self, row: Row) -> Meanings:
-        """What a thing's own names stand for, and what it was looked up as (a brake pad set, a bill): no field of it."""
+        """What a thing's own names stand for, and what it was looked up as (a brake pad set, a bill): no field."""
         found = self._row_words.get(id(row))
         if found is None:
             things = (same for kind, same in row.names.items() if kind not in STATES)
@@ -323,6 +338,13 @@ class FieldFit:
             other.number == claim.number and self._sentences.at(other.start) == here and self.is_computed(other)
             for other in self._figures_near(claim)
         )
+
+
+def _is_no_place(fact: Fact, claim: Claim, bound: Bound) -> bool:
+    """Whether a place in an order is said of a field that says how many: the third time of `working: 3`."""
+    if claim.kind != "ordinal" or fact.number is None or fact.counted:
+        return False
+    return bool(fact.own) and not (bound.noun & (fact.words | fact.described) or fact.own & _PLACES)
 
 
 def _is_like(claim: Claim, fact: Fact) -> bool:

@@ -98,7 +98,9 @@ def is_in_name(fact: Fact) -> bool:
     if fact.number is None or not fact.prose or fact.number >= _SMALL:
         return False
     said = f"{fact.number:f}"
-    return any(said in name.split() for same in fact.place.row.names.values() for name in same)
+    names = (name for same in fact.place.row.names.values() for name in same)
+    words = (name.split() for name in names)
+    return any(one[-1] == said and len(one) > 1 and all(map(str.isalpha, one[:-1])) for one in words if one)
 
 
 def _is_fraction(value: Decimal) -> bool:

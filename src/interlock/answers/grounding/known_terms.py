@@ -9,7 +9,6 @@ from itertools import chain, islice
 from interlock.answers.grounding.claims import Units
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.fact_kinds import facts_of
-from interlock.answers.grounding.figures import is_in_name
 from interlock.answers.grounding.groups import Groups
 from interlock.answers.grounding.row_counts import KnownCounts
 from interlock.answers.grounding.terms import Term
@@ -28,9 +27,7 @@ class KnownTerms:
         numbers = facts_of(facts, "number")
         usable = [fact for fact in numbers if fact.trusted and not fact.label]
         values = [
-            (fact, Term(fact))
-            for fact in usable
-            if not (fact.counted or fact.echo or (fact.prose and fact.asked) or (not fact.units and is_in_name(fact)))
+            (fact, Term(fact)) for fact in usable if not (fact.counted or fact.echo or (fact.prose and fact.asked))
         ]
         self.terms = [term for _fact, term in values]
         self.wanted = [Term(fact) for fact in numbers if fact.echo]

@@ -71,7 +71,8 @@ class NameTable:
         found: dict[str, frozenset[str] | None] = {}
         for name in names:
             for kind, same in self._kinds[name].items():
-                found[kind] = same if found.get(kind, same) == same else None
+                known = found.get(kind, same)
+                found[kind] = same if known == same else _as_one(known, same)
         return {kind: one for kind, one in found.items() if one is not None}
 
     def is_field_word(self, word: str) -> bool:
@@ -116,6 +117,12 @@ def _known_values(meanings: Mapping[str, ToolMeaning]) -> Iterator[Kinds]:
             kind = kind_of_argument(argument)
             for value, called in values.items():
                 yield {kind: frozenset({plain_name(value), *map(plain_name, called)})}
+
+
+def _as_one(one: frozenset[str] | None, other: frozenset[str]) -> frozenset[str] | None:
+    """Two sets of names that are of one thing, as a longer name has the other: Mr Bell's Ford Transit, Ford Transit."""
+    pairs = product(one or (), other)
+    return one | other if one and any(f" {a} " in f" {b} " or f" {b} " in f" {a} " for a, b in pairs) else None
 
 
 class DatedRows:
@@ -165,5 +172,7 @@ def dated_rows(facts: Sequence[Fact]) -> dict[str, DatedRows]:
 
 
 def is_name(name: str) -> bool:
-    """Whether it is more than a figure or a letter."""
+    """Whether it is more than a figure or a letter: shelf A2 has a name."""
+    if len(name) == 2:
+        return name[0].isalpha() and name[1].isdigit()
     return len(name) >= _LEAST_LETTERS and (name[0].isalpha() or any(char.isalpha() for char in name))

@@ -108,7 +108,8 @@ class Opposites:
             words = [word for word, _place in islice(words_in(text[match.end() : match.end() + 60]), _MOST_WORDS)]
             # Up to the first word that says nothing by itself: "no contract with them".
             count = next((n for n, word in enumerate(words) if not self._words.meanings(word)), len(words))
-            named = self._stems(" ".join(words[:count]))
+            first = next((n for n, word in enumerate(words) if word.lower() not in self._table.there), 0)
+            named = self._stems(" ".join(words[first:count]))
             if named and any(id(row) in fitting for row in known.get(named, ())):
                 return True
         return False

@@ -22,7 +22,7 @@ from interlock.answers.grounding.day_times import DayTimes
 from interlock.answers.grounding.denied_figures import hold_denied
 from interlock.answers.grounding.derivations import Derivations
 from interlock.answers.grounding.evidence import Evidence, Fact, once
-from interlock.answers.grounding.expressions import derive
+from interlock.answers.grounding.expressions import derive, is_of_calendar
 from interlock.answers.grounding.field_fit import FieldFit
 from interlock.answers.grounding.figures import FigureMatcher, is_in_name
 from interlock.answers.grounding.index import FactIndex
@@ -45,6 +45,7 @@ from interlock.answers.grounding.vocabulary import Vocabulary
 _OVERLAPPING = 4
 """So many names may begin before a place and reach over it."""
 _MOST_DATED = 2_000
+_MOST_ASKED = 2_000
 _BESIDE = 12
 """A date so near to a day of the week is that day's."""
 OF_ANOTHER = "it is of something else"
@@ -80,7 +81,7 @@ class Tracer:
         self._matcher = FigureMatcher(words)
         self._sentences = Sentences(text)
         self._quotes = Quotes(self._sentences, evidence.facts)
-        names = Names(evidence.facts, meanings, words)
+        names = self._names = Names(evidence.facts, meanings, words)
         named = [*names.find(self._sentences, _addresses(said)), *names.find_dates(said)]
         self._mentions = sorted(named, key=lambda mention: mention.start)
         self._starts = [mention.start for mention in self._mentions]
@@ -144,18 +145,26 @@ class Tracer:
     def _trace_contrasts(self, found: list[Support]) -> None:
         """A is heavier: 58 kg against 5. The first is of what stands before it, the second of the other."""
         odd = (n for n in find_contrasted(self._text, self._said) if OF_ANOTHER in (found[n].why, found[n + 1].why))
+        spoken: set[tuple[str, str]] = set()
         for place in islice(odd, _MOST_DERIVED):
+            spoken = spoken or self._spoken | self._asked_names()
             one, other = self._said[place : place + 2]
             mine, its = self._binder.bind(place, "thing first"), self._binder.bind(place + 1)
             firsts = [fact for fact in self._usable(one, mine) if mine.fit(fact.place.row) > 0]
             pairs = ((first, second) for first in firsts for second in self._usable(other, its))
             for pair in pairs:
-                if are_contrasted(*pair, self._mentions, self._spoken, other.end):
+                if are_contrasted(*pair, self._mentions, spoken, other.end):
                     found[place], found[place + 1] = (
                         Support(claim.text, claim.kind, claim.start, claim.end, fact.source, fact.place.path, "exact")
                         for claim, fact in zip((one, other), pair, strict=True)
                     )
                     break
+
+    def _asked_names(self) -> set[tuple[str, str]]:
+        """What the question names: "which is heavier, A or B?"."""
+        asked = Sentences(" ".join(fact.text for fact in self._facts if fact.echo)[:_MOST_ASKED])
+        named = (one.names.items() for one in self._names.find(asked, []))
+        return {(kind, name) for names in named for kind, same in names for name in same}
 
     def _usable(self, claim: Claim, bound: Bound) -> list[Fact]:
         known = [fact for fact, _how in self._candidates(claim, bound) if self._may_be_used(fact, claim, bound)]
@@ -209,6 +218,8 @@ class Tracer:
             return Support(claim.text, claim.kind, claim.start, claim.end, "results", "", "counted")
         if self._is_word_of_results(claim):
             return Support(claim.text, claim.kind, claim.start, claim.end, "results", "", "exact")
+        if self._fields.is_computed(claim) and is_of_calendar(self._around.sentence(claim), claim):
+            return Support(claim.text, claim.kind, claim.start, claim.end, "calendar", "", "derived")
         code = self._codes.find(claim) or self._ordinals.find(claim)
         if code is not None:
             return Support(claim.text, claim.kind, claim.start, claim.end, code.source, code.place.path, "exact")
@@ -240,7 +251,7 @@ class Tracer:
         # It is so of another number of rows: a figure that is told of something else is none of theirs.
         known = [one for one in known if not counts or not (one[0].counted or bound.speaks_of(one[0]) == 0)]
         free = claim.kind not in _OF_A_THING or self._fields.is_computed(claim)
-        fitting = [(fact, how, 1 if free or fact.counted else _fit(bound, fact)) for fact, how in known]
+        fitting = [(fact, how, 1 if free or fact.counted or fact.label else _fit(bound, fact)) for fact, how in known]
         kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
         if not kept:
             for fact in find_compared(self._text, claim, bound, self._index):
