@@ -57,8 +57,7 @@ _WITHOUT = re.compile(
 _TOWARDS = re.compile(r"\w+\s+(?:on|against|towards?|out of)\s+(?:the|your|this|that)\s+", re.I)
 _SHORT_LEAD = 24
 _TO_NEXT = 6
-_PLACES = frozenset(map(stem, ("rank", "position", "place", "order", "floor", "level", "turn", "queue")))
-"""Fields that say which one of several it is: three that work are no third time."""
+_TIME = stem("time")
 _PRICES = frozenset({"=price", "=fee", "=pay"})
 _NARROWING = re.compile(r"(?:\s(?!(?:is|are|was|were|and|but|have|has|with|due)\b)[^\W\d_]{2,20}){1,4}", re.I)
 """The words between a number and what is said of it."""
@@ -341,10 +340,8 @@ class FieldFit:
 
 
 def _is_no_place(fact: Fact, claim: Claim, bound: Bound) -> bool:
-    """Whether a place in an order is said of a field that says how many: the third time of `working: 3`."""
-    if claim.kind != "ordinal" or fact.number is None or fact.counted:
-        return False
-    return bool(fact.own) and not (bound.noun & (fact.words | fact.described) or fact.own & _PLACES)
+    """Whether it is said how often something happened, of a field that says how many: a third time of `working: 3`."""
+    return claim.kind == "ordinal" and fact.number is not None and not fact.counted and _TIME in bound.noun
 
 
 def _is_like(claim: Claim, fact: Fact) -> bool:
