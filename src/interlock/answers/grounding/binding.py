@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Literal
 
 from interlock.answers.grounding.claims import Claim
@@ -13,6 +14,7 @@ from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
+from interlock.answers.grounding.time_spans import TIME_UNITS
 from interlock.answers.grounding.words import Meanings, WordTable, has_stem, words_in
 from interlock.values import Value
 
@@ -41,6 +43,7 @@ _PAST_A_BREAK = 0.45
 
 
 _AGAINST = re.compile(r"\s(?:against|versus|vs\.?|rather than|compared (?:to|with))\s", re.I)
+_AND = re.compile(r"\s?(?:,|,?\sand)\s")
 _JOINED = 12
 """So near stand two names that are named together: A and B, A rather than B."""
 
@@ -215,7 +218,8 @@ class Binder:
         number = self._sentences.at(claim.start)
         all_here = _nearest(self._by_sentence.get(number, ()), claim.start)
         earlier = [mention for mention in self._earlier_mentions(number) if not mention.soft]
-        proper = {kind for mention in [*earlier, *(one for one in all_here if not one.soft)] for kind in mention.names}
+        near = [one for one in all_here if not one.soft or not (one.is_date or self._is_apart(one, claim))]
+        proper = {kind for mention in [*earlier, *near] for kind in mention.names}
         here = [
             mention
             for mention in all_here
@@ -299,6 +303,11 @@ class Binder:
         here = self._claims_of[self._sentences.at(claim.start)]
         figures = [one for one in here if one.kind == claim.kind and one.units == claim.units]
         distinct = list({_key(mention): mention for mention in mentions}.values())
+        if 1 < len(distinct) < len(figures) and all(mention.end <= figures[0].start for mention in distinct):
+            figures = figures[: len(distinct)]  # "A and B hold 5 and 7, 12 in all"
+            joined = (self._sentences.text[one.end : other.start] for one, other in pairwise(figures))
+            if any(_AND.fullmatch(gap) is None for gap in joined):
+                return None
         if len(figures) != len(distinct) or claim not in figures:
             return None
         if len(distinct) == 2 and distinct[1].start - distinct[0].end > _JOINED:
@@ -313,8 +322,9 @@ class Binder:
 
 
 def is_part_of(text: str, one: Claim, other: Claim) -> bool:
-    """Whether one figure is said as a part of another that follows it: 80 of 96."""
-    plain = one.kind == other.kind == "number" and not one.units and not other.units
+    """Whether one figure is said as a part of another that follows it: 80 of 96, half of the six."""
+    periods = not other.units or other.units <= TIME_UNITS  # three of the five months
+    plain = one.kind in ("number", "ratio") and other.kind == "number" and not one.units and periods
     return plain and one.end < other.start and _OUT_OF.fullmatch(text, one.end, other.start) is not None
 
 

@@ -14,7 +14,7 @@ from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.terms import Calculation
 
 _AGAINST = re.compile(
-    r"(?:\s[^\W\d_]{1,20})?,?\s(?:against|versus|vs\.?|rather than|compared (?:to|with)|as opposed to|to)\s"
+    r"(?:\s[^\W\d_]{1,20}){0,4},?\s(?:against|versus|vs\.?|rather than|compared (?:to|with)|as opposed to|to)\s"
     r"(?:(?:only|just|the|about|roughly)\s)?",
     re.I,
 )

@@ -27,6 +27,7 @@ _BEFORE_AN_END = re.compile(
     r"|\b(?:ends?|ending|done|over|finish(?:es|ed|ing)?|free)\s+(?:at|around|about|by)\s+(?:about\s+)?$",
     re.I,
 )
+_OF_THE_DAY = re.compile(r"\s(?:(?:in|of) the (?:morning|afternoon|evening)|at night)\b", re.I)
 _LOOKED_AT = 30
 _HALF_A_DAY, _DAY = 720, 1440
 _MOST_HOUR, _LAST_DAY = 24, 31
@@ -57,7 +58,9 @@ class DayTimes:
 
     def as_hour(self, claim: Claim, bound: Bound) -> Claim | None:
         """A bare figure as an hour: from 8 to 12, until ten."""
-        if claim.kind != "number" or not _is_bare(claim, _MOST_HOUR) or bound.noun:
+        if claim.kind != "number" or not _is_bare(claim, _MOST_HOUR):
+            return None
+        if bound.noun and _OF_THE_DAY.match(self._text, claim.end) is None:
             return None
         if not self._follows(_BEFORE_AN_HOUR, claim):
             return None

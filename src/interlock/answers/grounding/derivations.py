@@ -15,6 +15,7 @@ from itertools import combinations, islice
 from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim, Units
 from interlock.answers.grounding.contrasts import is_turned
+from interlock.answers.grounding.counted_states import CountedStates, CountsAsSaid
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.field_names import snake_name
@@ -75,6 +76,7 @@ class Derivations:
         self._terms, self._wanted, self._groups = TermList(known), known.wanted, known.groups
         self._spans = TimeSpans(known.spans, self._terms, around)
         self._counted = RowCounts(around.text, mentions, known.rows)
+        self._as_said = CountsAsSaid(around, once(facts, CountedStates, words.states, words.words))
         self._shares = Shares(self._terms, known.counts, known.wanted, around, words.words)
         self._of_user = QuestionProducts(self._wanted, around)
         self._asked = words.words.in_name(known.asked[:_MOST_ASKED])
@@ -115,6 +117,14 @@ class Derivations:
         return bool(old - now) and bool((old - now) & self._known.fresh)
 
     def _ways(self, claim: Claim, bound: Bound) -> Iterator[Calculation]:
+        counts = self._as_said.find(claim, bound)
+        yield from counts
+        if self._as_said.whole_of(claim) is not None:
+            # Of three of the five rows it is said how they are, and not what theirs come to.
+            if not counts:
+                yield from self._counted.find(claim, bound, self._find_groups(claim, asked=False))
+            yield from self._threshold(claim)
+            return
         times = claim.kind == "number" and _TIMES.match(self._text, claim.end) is not None
         if "percent" in claim.units or claim.kind == "ratio" or times:
             yield from self._shares.find(claim, bound, self._find_groups(claim), self._cues)
@@ -133,7 +143,8 @@ class Derivations:
         else:
             yield from self._spans.a_day(claim)
             yield from self._spans.in_all(claim)
-            yield from self._counted.find(claim, bound, self._find_groups(claim, asked=False))
+            if not counts:
+                yield from self._counted.find(claim, bound, self._find_groups(claim, asked=False))
             rows = self._summed.get(self._around.number(claim))
             if rows:
                 yield Calculation(Decimal(len(rows)), frozenset(), "the rows of a sum", ())

@@ -25,6 +25,20 @@ _MOST_TERMS = 200
 """A sum of more figures is not computed, and its result is unsupported."""
 
 
+_IN_A = {
+    Decimal(12): re.compile(r"\b(?:year|yearly|annual|annually|months)\b", re.I),
+    Decimal(52): re.compile(r"\b(?:year|yearly|annual|annually|weeks)\b", re.I),
+    Decimal(7): re.compile(r"\b(?:week|weekly|days)\b", re.I),
+}
+"""What a year and a week have is no finding: 12 × 1,150 over a year."""
+
+
+def is_of_calendar(sentence: str, claim: Claim) -> bool:
+    """Whether a bare factor is how many months or weeks a year has, or days a week, where one is spoken of."""
+    pattern = None if claim.units or claim.number is None else _IN_A.get(claim.number)
+    return pattern is not None and pattern.search(sentence) is not None
+
+
 class _Sum(NamedTuple):
     """An expression that is written out, and the claims that may be its result."""
 

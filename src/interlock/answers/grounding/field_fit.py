@@ -18,7 +18,7 @@ from interlock.answers.grounding.rows import STATES, Row
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.time_spans import A_DAY
 from interlock.answers.grounding.vocabulary import Vocabulary
-from interlock.answers.grounding.words import Meanings, stem, words_in
+from interlock.answers.grounding.words import Meanings, has_stem, stem, words_in
 
 _SPOKEN_OF = 0.5
 """More than this, and the words beside a figure are about a field."""
@@ -41,6 +41,7 @@ _WITHOUT = re.compile(
 _TOWARDS = re.compile(r"\w+\s+(?:on|against|towards?|out of)\s+(?:the|your|this|that)\s+", re.I)
 _SHORT_LEAD = 24
 _TO_NEXT = 6
+_TIME = stem("time")
 _PRICES = frozenset({"=price", "=fee", "=pay"})
 _NARROWING = re.compile(
     r"(?:\s(?!(?:is|are|was|were|and|but|have|has|with|due|still|lacks?)\b)[^\W\d_]{2,20}){1,4}", re.I
@@ -87,7 +88,7 @@ class FieldFit:
         if fact.place.name == "$" or claim.kind not in _OF_A_FIELD or self.is_computed(claim) or _is_year(claim):
             return True
         another = is_per_another(self._text, claim, fact, self._facts) or self._is_in_another_currency(fact, claim)
-        if another or self._is_in_other_containers(fact, bound):
+        if another or self._is_in_other_containers(fact, bound) or _is_no_place(fact, claim, bound):
             return False
         mine = bound.speaks_of(fact)
         if self._is_other_order(fact, claim, bound, mine):
@@ -115,6 +116,8 @@ class FieldFit:
                 for word in bound.naming(other.own | other.described, own | self._named_in(fact.place.row))
             ):
                 return False
+        if self._is_of_another_part(fact, claim, bound):
+            return False
         if mine > _WEAK or claim.kind != "number" or fact.number is None or claim.units & fact.units or fact.prose:
             return True
         return bool(claim.units) or _is_telling(claim) or self._is_counted(fact, claim, bound)
@@ -128,6 +131,21 @@ class FieldFit:
             rows = self._words.words.in_name(shared) | (fact.around - fact.own)
             return bool(bound.noun) and not bound.noun & rows
         return mine <= _WEAK and not bound.noun & (fact.own | fact.described | fact.around)
+
+    def _is_of_another_part(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
+        """Whether a field of the same name in another part of the row is meant: the reading of the `last_service`."""
+        twins = [
+            other
+            for other in self._rows.get((fact.source, id(fact.place.row)), ())
+            if other.place.name == fact.place.name and other.place.column != fact.place.column
+            if _same_kind(claim, fact, other)
+        ]
+        mine = max((word.near for word in bound.naming(fact.around)), default=0.0) if twins else 0.0
+        return any(
+            word.near >= _BESIDE_IT and mine < word.near * _AS_NEAR and not self._is_taken(word, other, claim)
+            for other in twins
+            for word in bound.naming(other.around, fact.around | fact.described)
+        )
 
     def _is_counted(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
         """Whether the word behind a figure is one that the results have, or is said of a part before it."""
@@ -215,11 +233,12 @@ class FieldFit:
         return once(self._facts, SourceWords, self._words.words, _MOST_TEXT).of(source)
 
     def _named_in(self, row: Row) -> Meanings:
-        """What the words of a thing's own names stand for: the set of a brake pad set says what it is, and no field."""
+        """What a thing's own names stand for, and what it was looked up as (a brake pad set, a bill): no field."""
         found = self._row_words.get(id(row))
         if found is None:
             things = (same for kind, same in row.names.items() if kind not in STATES)
-            names = " ".join(name for same in things for name in same)[:_MOST_TEXT]
+            kinds = (kind for one in row.chain() if one.of_call for kind in one.names)
+            names = " ".join((*(name for same in things for name in same), *kinds))[:_MOST_TEXT]
             found = self._row_words[id(row)] = self._words.words.in_name(names)
         return found
 
@@ -273,6 +292,8 @@ class FieldFit:
         known = fact.words | self._asked_words
         if self.is_narrowed(claim):
             return False
+        if claim.kind == "ordinal":  # the third of three rows, and no third time
+            return not bound.noun or has_stem(bound.noun & known)
         return (
             not bound.noun
             or bool(bound.noun & known)
@@ -322,6 +343,11 @@ class FieldFit:
             other.number == claim.number and self._sentences.at(other.start) == here and self.is_computed(other)
             for other in self._figures_near(claim)
         )
+
+
+def _is_no_place(fact: Fact, claim: Claim, bound: Bound) -> bool:
+    """Whether it is said how often something happened, of a field that says how many: a third time of `working: 3`."""
+    return claim.kind == "ordinal" and fact.number is not None and not fact.counted and _TIME in bound.noun
 
 
 def _is_like(claim: Claim, fact: Fact) -> bool:

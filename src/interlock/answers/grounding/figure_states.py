@@ -18,14 +18,15 @@ from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.state_words import StateTable
-from interlock.answers.grounding.words import WordTable, words_in
+from interlock.answers.grounding.words import WordTable, stem, words_in
 from interlock.values import Value
 
 _MOST_FACTS = 2_000
 _MOST_THINGS = 12
 _DIGIT = re.compile(r"\d")
-_COMPARED = re.compile(r"\b(?:more|less|as much|most|least|than|fewer|enough|yet to)\b", re.I)
+_COMPARED = re.compile(r"\b(?:(?<!any )more|less|as much|most|least|than|fewer|enough|yet to)\b", re.I)
 _SHARE = re.compile(r"%|\bper ?cent\b|\baverage\b|\bmost of\b", re.I)
+_DUE, _PAID = stem("due"), frozenset(map(stem, ("paid", "received")))
 _WOULD = re.compile(r"\bwould\b", re.I)
 """What a plan would do is in its preview: that is claimed like anything else."""
 
@@ -106,10 +107,11 @@ class FigureStates:
         self._fields: dict[str, _Fields] = defaultdict(_Fields)
         self._in_row: dict[int, list[Fact]] = defaultdict(list)
         usable = (fact for fact in facts if fact.trusted and not (fact.echo or fact.asked or fact.stale or fact.label))
-        for fact in islice(usable, _MOST_FACTS):
-            if fact.is_key and fact.number is None:
-                continue  # the name of a field is none of its values
+        # The name of a field is none of its values.
+        known = [one for one in islice(usable, _MOST_FACTS) if not one.is_key or one.number is not None]
+        for fact in known:
             self._in_row[id(fact.place.row)].append(fact)
+        for fact in known:
             if fact.number is not None or fact.truth is not None:
                 self._add(fact)
 
@@ -118,9 +120,9 @@ class FigureStates:
             return  # of lists only that they are empty: which of its items are meant is not known
         names = islice(fact.place.field.names(), 1, 2) if fact.counted else [fact.place.name]
         own = frozenset[str]().union(*(_stems(name, self._words) for name in names))
-        some = bool(fact.truth) if fact.number is None else fact.number > 0
         for name, kind in self._kinds:
             if kind.is_field(own):
+                some = is_some(fact, self._in_row[id(fact.place.row)])
                 self._fields[name].add(_Known(fact.place.row, fact.place.name, own, some))
             elif fact.number and kind.is_size(own):
                 self._fields[name].sizes.append(fact)
@@ -133,22 +135,23 @@ class FigureStates:
         things: list[Mention] = []
         number = -1
         for start, end in sentences.parts():
-            here = [one for one in mentions[bisect_left(starts, start) : bisect_left(starts, end)] if not one.soft]
+            near = mentions[bisect_left(starts, start) : bisect_left(starts, end)]
+            here = [one for one in near if not one.soft]
             last, number = number, sentences.at(start)
             if last != number and here:
                 things = []
             if here:
                 joined = things and not sentences.text[things[-1].end : start].strip(" ,")
                 things = [*things, *here] if joined else here
-            text = sentences.text[start:end]
+            text, days = sentences.text[start:end], [one for one in near if one.is_date]
             sentence = sentences.all[number]
             if self._table.is_conditional(_WOULD.sub("", sentences.text[sentence.start : sentence.end])):
                 continue
-            why = None if self._table.is_open(text) else self._contrary(text, things[-_MOST_THINGS:])
+            why = None if self._table.is_open(text) else self._contrary(text, things[-_MOST_THINGS:], days)
             if why is not None:
                 yield start, end, why
 
-    def _contrary(self, text: str, things: Sequence[Mention]) -> str | None:
+    def _contrary(self, text: str, things: Sequence[Mention], days: Sequence[Mention]) -> str | None:
         denied = self._table.denies(text)
         if _SHARE.search(text):
             return None  # of many: 80% are on time
@@ -158,15 +161,20 @@ class FigureStates:
             said = kind.says_some(text, denied=denied) if name in self._fields else None
             if said is None:
                 continue
-            why = self._against(name, kind, text, things, said=said)
+            why = self._against(name, kind, text, things, days, said=said)
             if why is not None:
                 return why
         return None
 
-    def _against(self, name: str, kind: FigureKind, text: str, things: Sequence[Mention], *, said: bool) -> str | None:
+    def _against(
+        self, name: str, kind: FigureKind, text: str, things: Sequence[Mention], days: Sequence[Mention], *, said: bool
+    ) -> str | None:
+        """`days`: those that are named beside; where there are fields of these, it is said of them."""
         fields = self._fields[name]
+        dated = [one for day in days for one in fields.of(day)]
         for thing in things or (None,):
-            mine = self._spoken_of(fields.of(thing), text)
+            known = [one for one in dated if thing is None or _is_of(one.row, thing)] if dated else fields.of(thing)
+            mine = self._spoken_of(known, text)
             wrong = [one for one in mine if one.some != said]
             # Without a name it may be said of one of several.
             enough = thing is not None and not said and kind.each
@@ -187,6 +195,17 @@ class FigureStates:
         row = [fact for fact in self._in_row[id(size.place.row)] if fact is not size]
         assert size.number is not None
         return not any(fact.number == size.number or (fact.text and kind.says_none(fact.text)) for fact in row)
+
+
+def is_some(fact: Fact, row: Sequence[Fact]) -> bool:
+    """Whether a field says that there is some of it. What was due and was paid just so is owed no more."""
+    if fact.number is None:
+        return bool(fact.truth)
+    if fact.number > 0 and _DUE in fact.own:
+        paid = any(one.number == fact.number and one.own & _PAID for one in row)
+        # Of a bill half of which is paid the other half is due.
+        return not paid or any(one.number == 2 * fact.number for one in row)
+    return fact.number > 0
 
 
 def _is_of(row: Row, thing: Mention) -> bool:

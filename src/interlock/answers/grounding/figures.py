@@ -93,6 +93,16 @@ def is_plain_count(number: Decimal, names: Meanings, amounts: Meanings) -> bool:
     return number == number.to_integral_value() and abs(number) < _SMALL and not names & amounts
 
 
+def is_in_name(fact: Fact) -> bool:
+    """Whether a figure is a small one that the name of its thing has; a 225 is said for a 225 tyre."""
+    if fact.number is None or not fact.prose or fact.number >= _SMALL:
+        return False
+    said = f"{fact.number:f}"
+    names = (name for same in fact.place.row.names.values() for name in same)
+    words = (name.split() for name in names)
+    return any(one[-1] == said and len(one) > 1 and all(map(str.isalpha, one[:-1])) for one in words if one)
+
+
 def _is_fraction(value: Decimal) -> bool:
     # Growth may be above one (1.4 is 140 %); a whole number from two on is a percentage already.
     return abs(value) <= 1 or (abs(value) < 10 and value != value.to_integral_value())

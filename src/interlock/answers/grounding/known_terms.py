@@ -27,9 +27,7 @@ class KnownTerms:
         numbers = facts_of(facts, "number")
         usable = [fact for fact in numbers if fact.trusted and not fact.label]
         values = [
-            (fact, Term(fact))
-            for fact in usable
-            if not fact.counted and not fact.echo and not (fact.prose and fact.asked)
+            (fact, Term(fact)) for fact in usable if not (fact.counted or fact.echo or (fact.prose and fact.asked))
         ]
         self.terms = [term for _fact, term in values]
         self.wanted = [Term(fact) for fact in numbers if fact.echo]

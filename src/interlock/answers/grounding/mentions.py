@@ -21,6 +21,11 @@ _THAN = re.compile(
     re.I,
 )
 
+_BESIDE_A_DAY = 12
+"""So near to a day stands the time of it."""
+_TIME_OF_DAY = slice(11, 16)
+"""Where a name that is a day and a time has the time: 2025 07 18t16 00."""
+
 
 class Mention(Value, frozen=True):
     """A name in the text: what it may stand for, by kind."""
@@ -41,7 +46,7 @@ class Names:
 
     def __init__(self, facts: Sequence[Fact], meanings: Mapping[str, ToolMeaning], words: Vocabulary) -> None:
         self._known = once(facts, NameTable, meanings, words.words)
-        self._states = words.states.kinds
+        self._states, self._words = words.states.kinds, words.words
         self._dates = once(facts, dated_rows)
 
     def find(self, sentences: Sentences, skip: list[tuple[int, int]]) -> list[Mention]:
@@ -64,19 +69,31 @@ class Names:
             if names and not _lies_in(start, end, skip):
                 compared = _THAN.search(text[max(0, start - 24) : start]) is not None
                 soft = text[start:end].islower() and not any(char.isdigit() for char in text[start:end])
-                found.append(Mention(start, end, names, compared, soft=soft))
+                first = start == sentences.all[sentences.at(start)].start
+                if last > at or not self._is_plain_word(tokens[at][0], soft=soft, first=first):
+                    found.append(Mention(start, end, names, compared, soft=soft))
             at = last + 1
         return found
+
+    def _is_plain_word(self, word: str, *, soft: bool, first: bool) -> bool:
+        """Whether a word is no name where it stands, though there is one with it.
+
+        "The tenancy ends" means none that is called Every Tenancy, where it is the word of a field, and "All set" means
+        no thing that is looked up by the name of "all".
+        """
+        return (soft and self._known.is_field_word(word)) or (first and not self._words.meanings(word))
 
     def find_dates(self, said: Iterable[Claim]) -> list[Mention]:
         """Dates in a text that are what tells rows apart: the readings of February and of March."""
         found = []
-        for claim in said:
+        claims = list(said)
+        for number, claim in enumerate(claims):
             if claim.kind != "date":
                 continue
             names: dict[str, frozenset[str]] = {}
+            times = [one for one in claims[max(0, number - 2) : number + 3] if one.kind == "time"]
             for kind, rows in self._dates.items():
-                fits = rows.fits(claim.date)
+                fits = _at_time(rows.fits(claim.date), times, claim)
                 if fits and len(fits) < rows.count:
                     names[kind] = fits
             # "April" is the April of a field that keeps months, rather than a day in April of another.
@@ -96,6 +113,16 @@ class Names:
 
 def is_within(said: tuple[int | None, ...], known: tuple[int | None, ...]) -> bool:
     return all(part in (None, have) for part, have in zip(said, known, strict=True))
+
+
+def _at_time(names: frozenset[str], times: Sequence[Claim], day: Claim) -> frozenset[str]:
+    """Of the rows of a day those at the time that stands beside it, where they are kept with one: 18 July at 16:00."""
+    if len(times) != 1 or times[0].minutes is None:
+        return names
+    said, apart = times[0].minutes, max(times[0].start - day.end, day.start - times[0].end)
+    written = f"{said // 60:02d} {said % 60:02d}"
+    fits = frozenset(name for name in names if name[_TIME_OF_DAY] == written)
+    return fits if fits and apart <= _BESIDE_A_DAY else names
 
 
 def _plain(word: str) -> str:

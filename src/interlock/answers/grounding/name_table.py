@@ -10,7 +10,7 @@ from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.rows import kind_of_argument, plain_name
-from interlock.answers.grounding.words import WordTable
+from interlock.answers.grounding.words import WordTable, has_stem
 
 _LEAST_LETTERS = 3
 _MOST_WORDS = 10
@@ -38,6 +38,7 @@ class NameTable:
                 lengths[parts[0]].add(len(parts))
         self._lengths = {first: sorted(found | {1, 2}, reverse=True) for first, found in lengths.items()}
         self._found: dict[str, Kinds] = {}
+        self._fields = frozenset[str]().union(*{fact.own for fact in facts}, *map(words.in_name, _arguments(meanings)))
 
     def _add(self, names: Kinds) -> None:
         for kind, same in names.items():
@@ -70,8 +71,13 @@ class NameTable:
         found: dict[str, frozenset[str] | None] = {}
         for name in names:
             for kind, same in self._kinds[name].items():
-                found[kind] = same if found.get(kind, same) == same else None
+                known = found.get(kind, same)
+                found[kind] = same if known == same else _as_one(known, same)
         return {kind: one for kind, one in found.items() if one is not None}
+
+    def is_field_word(self, word: str) -> bool:
+        """Whether a word says what something is, in a field or an argument, and is by itself no name of anything."""
+        return word not in self._kinds and has_stem(self._words.meanings(word) & self._fields)
 
     def is_known(self, word: str) -> bool:
         """Whether a name has the word itself."""
@@ -101,12 +107,22 @@ def _names_of_rows(facts: Sequence[Fact]) -> Iterator[Kinds]:
                 yield row.names
 
 
+def _arguments(meanings: Mapping[str, ToolMeaning]) -> Iterator[str]:
+    return (kind_of_argument(argument) for meaning in meanings.values() for argument in meaning.names)
+
+
 def _known_values(meanings: Mapping[str, ToolMeaning]) -> Iterator[Kinds]:
     for meaning in meanings.values():
         for argument, values in meaning.names.items():
             kind = kind_of_argument(argument)
             for value, called in values.items():
                 yield {kind: frozenset({plain_name(value), *map(plain_name, called)})}
+
+
+def _as_one(one: frozenset[str] | None, other: frozenset[str]) -> frozenset[str] | None:
+    """Two sets of names that are of one thing, as a longer name has the other: Mr Bell's Ford Transit, Ford Transit."""
+    pairs = product(one or (), other)
+    return one | other if one and any(f" {a} " in f" {b} " or f" {b} " in f" {a} " for a, b in pairs) else None
 
 
 class DatedRows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 
@@ -19,6 +19,7 @@ from interlock.answers.grounding.state_words import StateTable
 from interlock.answers.grounding.words import WordTable, stem, words_in
 
 _NO = re.compile(r"\b(?:no|without(?:\s+an?|\s+any)?)\s+(?=[a-z])", re.I)
+_WITH = re.compile(r"\b(?:has|have|with|offers?|includes?|there (?:is|are))\s+(?:an?|one|its own)\s+(?=[a-z])", re.I)
 _MOST_WORDS, _MOST_FACTS = 3, 2_000
 _LONGEST_STATE = 40
 
@@ -32,6 +33,8 @@ class Opposites:
         """A row, the pair of words that it is about (none for other states), its side, and the field."""
         self._present: dict[frozenset[str], list[Row]] = defaultdict(list)
         """By the words of a field: the rows that have something there."""
+        self._absent: dict[frozenset[str], list[Row]] = defaultdict(list)
+        """By the words of a field: the rows that say of it that there is none."""
         usable = (fact for fact in facts if fact.trusted and not (fact.echo or fact.asked or fact.stale))
         known = (fact for fact in usable if not fact.is_key)  # the name of a field is none of its values
         for fact in islice(known, _MOST_FACTS):
@@ -39,6 +42,8 @@ class Opposites:
             if not (fact.number == Decimal(0) or fact.truth is False or fact.counted or fact.label):
                 for name in islice(fact.place.field.names(), 2):
                     self._present[self._stems(name)].append(fact.place.row)
+            elif not fact.counted and not fact.label:
+                self._absent[self._stems(fact.place.name)].append(fact.place.row)
 
     def _stems(self, name: str) -> frozenset[str]:
         return frozenset(one for one in self._words.in_name(name) if not one.startswith("="))
@@ -70,14 +75,17 @@ class Opposites:
     def find(self, text: str, named: Callable[[], Sequence[Row] | None]) -> Iterator[str]:
         """What a part of a sentence turns round; `named`: the rows of what it names, None if it names nothing."""
         said = list(self._table.opposite_words(text)) if self._sides else []
-        lacking = _NO.search(text) is not None
-        if not said and not lacking:
+        denied = self._table.denies(text)
+        lacking, having = _NO.search(text) is not None, not denied and _WITH.search(text) is not None
+        if not said and not lacking and not having:
             return
         rows = named()
-        if not self._table.denies(text):
+        if not denied:
             yield from self._contrary(said, rows, of_all=self._table.is_of_all(text, 0))
-        if lacking and rows is not None:
-            yield from self._missing(text, rows)
+        if lacking and rows is not None and self._has_any(text, _NO, self._present, rows):
+            yield "the results have one"
+        if having and rows is not None and self._has_any(text, _WITH, self._absent, rows):
+            yield "the results have none"
 
     def _contrary(self, said: Sequence[tuple[str, int]], rows: Sequence[Row] | None, *, of_all: bool) -> Iterator[str]:
         fitting = None if rows is None else {id(row) for row in rows}
@@ -91,16 +99,20 @@ class Opposites:
                 yield f"{wrong[0][3]} says the contrary"
                 return
 
-    def _missing(self, text: str, rows_fit: Sequence[Row]) -> Iterator[str]:
-        fitting = {id(row) for row in rows_fit}
-        for match in islice(_NO.finditer(text), 8):
+    def _has_any(
+        self, text: str, before: re.Pattern[str], known: Mapping[frozenset[str], list[Row]], rows: Sequence[Row]
+    ) -> bool:
+        """Whether one of the rows is known for what stands behind a "no" or a "with a"."""
+        fitting = {id(row) for row in rows}
+        for match in islice(before.finditer(text), 8):
             words = [word for word, _place in islice(words_in(text[match.end() : match.end() + 60]), _MOST_WORDS)]
             # Up to the first word that says nothing by itself: "no contract with them".
             count = next((n for n, word in enumerate(words) if not self._words.meanings(word)), len(words))
+            first = next((n for n, word in enumerate(words) if word.lower() not in self._table.there), 0)
             # "No room assigned": what was done with it is no part of its name.
-            bare = next((n for n, word in enumerate(words[:count]) if n and word.endswith("ed")), count)
-            for some in {count, bare}:
-                named = self._stems(" ".join(words[:some]))
-                if named and any(id(row) in fitting for row in self._present.get(named, ())):
-                    yield "the results have one"
-                    return
+            bare = next((n for n, word in enumerate(words[:count]) if n > first and word.endswith("ed")), count)
+            for end in {count, bare}:
+                named = self._stems(" ".join(words[first:end]))
+                if named and any(id(row) in fitting for row in known.get(named, ())):
+                    return True
+        return False

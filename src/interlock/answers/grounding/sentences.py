@@ -13,8 +13,9 @@ _END = re.compile(
     r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bNo)(?<!\bvs)(?<!\bapprox)(?<!\bMrs)(?<!\be\.g)(?<!\bi\.e)(?<!\b[A-Z])"
     r"[.!?…]+[\"')\]]*(?:\s+(?=[\"'(\[]?[A-Z0-9¿¡$€£+*•–-])|\s*$)|\n+|;\s"
 )
+# The colon of a time and the comma of a figure break nothing.
 _BREAK = re.compile(
-    r"[,;:()\[\]|]|\s[–—-]\s|—|\b(?:and|but|while|whereas|though|although|plus|versus|vs|or|then|so|because|since)\b",
+    r"[;()\[\]|]|(?<!\d)[,:]|[,:](?!\d)|\s[–—-]\s|—|\b(?:and|but|while|whereas|though|although|plus|versus|vs|or|then|so|because|since)\b",
     re.I,
 )
 _CELL = re.compile(r"\|")

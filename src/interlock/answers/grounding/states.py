@@ -31,6 +31,8 @@ _MOST_NAMED = 40
 """With more names between two breaks, not every two of them are compared: that is held."""
 _MOST_TRUTHS = 200
 _LONGEST_NAME = 80
+_BOTH = re.compile(r"\b(?:both|neither)\b", re.I)
+_PAIR, _BEFORE_VERB = 2, 12
 _IT = re.compile(r"\W*(?:it|he|she|they)\b", re.I)
 
 
@@ -77,9 +79,11 @@ class States:
             text = sentences.text[start:end]
             near = mentions[bisect_left(starts, start) : bisect_left(starts, end)]
             here = [mention for mention in near if mention.end <= end]
-            if not _is_named(here) and sentences.text[end : end + 1] != "(":  # else what it is of follows
+            if (
+                not _is_named(here) and not any(map(_is_key, here)) and sentences.text[end : end + 1] != "("
+            ):  # else what it is of follows
                 several = self._table.is_of_several(text)  # "the other two are still open"
-                said = [] if several else _said_before(mentions, starts, sentences, start)
+                said = (_both_before if several else _said_before)(mentions, starts, sentences, start)
                 plain = [mention for mention in here if " " in sentences.text[mention.start : mention.end]]
                 here = [*(said or plain), *(mention for mention in here if self._is_state(mention))]
             heads = self._heads(heads, sentences, start, end, here)
@@ -130,9 +134,11 @@ class States:
 
     def _rows_named(self, here: Sequence[Mention]) -> list[Row] | None:
         """The rows that have all the names of a part of a sentence, and those inside of them; None without a name."""
-        hard = [mention for mention in here if not mention.soft and not mention.compared]
+        hard = [mention for mention in here if (not mention.soft or _is_key(mention)) and not mention.compared]
         if not hard:
             return None
+        if len(hard) == 2 and set(hard[0].names) == set(hard[1].names):  # A and B
+            return [row for row in self._rows if any(_match(row, mention) for mention in hard)]
         return [row for row in self._rows if all(_match(row, mention) for mention in hard)]
 
     def _gone(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
@@ -192,7 +198,7 @@ class States:
             return
         spoken = {one for word, _place in words_in(text) for one in self._words.meanings(word)}
         turned = {one for word, _place in words_in(text) for one in self._words.meanings(self._table.without_un(word))}
-        telling = [mention for mention in here if not mention.soft or mention.is_date]
+        telling = [mention for mention in here if not mention.soft or mention.is_date or _is_key(mention)]
         for name, known in self._truths.items():
             mine = self._words_of_flag(name)
             if not mine or not mine <= spoken | turned:
@@ -298,6 +304,21 @@ def _said_before(mentions: Sequence[Mention], starts: Sequence[int], sentences: 
         elif not mentions[at].soft:
             return [mentions[at]]
     return compared
+
+
+def _both_before(mentions: Sequence[Mention], starts: Sequence[int], sentences: Sentences, place: int) -> list[Mention]:
+    """The two things that a sentence has named before a part that says something of both."""
+    own = sentences.all[sentences.at(place)]
+    here = mentions[bisect_left(starts, own.start) : bisect_left(starts, place)]
+    named = [one for one in here if (not one.soft or _is_key(one)) and not one.compared]
+    pair = named[-_PAIR:]
+    alike = len(named) == _PAIR and set(pair[0].names) == set(pair[1].names)
+    return pair if alike and _BOTH.search(sentences.text, place, place + _BEFORE_VERB) is not None else []
+
+
+def _is_key(mention: Mention) -> bool:
+    """Whether it is the key of a table of things, whose names need no capital: the gas check of {"gas": {…}}."""
+    return any(kind.endswith(".{}") for kind in mention.names)
 
 
 def _is_one_of(row: Row, mentions: Sequence[Mention]) -> bool:

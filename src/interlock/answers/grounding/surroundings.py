@@ -42,6 +42,11 @@ class Surroundings:
             found |= {one.number for one in self._claims.get(self.before(claim), ()) if one.number is not None}
         return found
 
+    def up_to_break(self, place: int) -> str:
+        """What stands behind a place, up to the next break of its sentence."""
+        end = self._sentences.all[self._sentences.at(place)].end
+        return self.text[place : self._sentences.next_break(place, end)]
+
     def words(self, claim: Claim, *, earlier: bool = False) -> Meanings:
         """What the words of the sentence stand for that a claim stands in; and those of the sentence before."""
         here = self._of(self.number(claim))

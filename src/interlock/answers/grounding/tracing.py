@@ -17,14 +17,15 @@ from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.comparisons import find_compared
 from interlock.answers.grounding.contrasts import are_contrasted, find_contrasted
 from interlock.answers.grounding.counted_rows import CountedRows
+from interlock.answers.grounding.counted_states import CountedStates, CountsAsSaid
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.day_times import DayTimes
 from interlock.answers.grounding.denied_figures import hold_denied
 from interlock.answers.grounding.derivations import Derivations
 from interlock.answers.grounding.evidence import Evidence, Fact, once
-from interlock.answers.grounding.expressions import derive
+from interlock.answers.grounding.expressions import derive, is_of_calendar
 from interlock.answers.grounding.field_fit import FieldFit
-from interlock.answers.grounding.figures import FigureMatcher
+from interlock.answers.grounding.figures import FigureMatcher, is_in_name
 from interlock.answers.grounding.index import FactIndex
 from interlock.answers.grounding.known_rows import fields_now, first_dated, largest_count, old_words, replaced_names
 from interlock.answers.grounding.meaning import ToolMeaning
@@ -32,6 +33,7 @@ from interlock.answers.grounding.mentions import Names, is_within
 from interlock.answers.grounding.name_figures import is_only_a_name
 from interlock.answers.grounding.past_words import is_past
 from interlock.answers.grounding.quotes import Quotes
+from interlock.answers.grounding.replaced_values import ReplacedValues
 from interlock.answers.grounding.said_statements import SaidStatements
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.support import Support
@@ -45,6 +47,7 @@ from interlock.answers.grounding.vocabulary import Vocabulary
 _OVERLAPPING = 4
 """So many names may begin before a place and reach over it."""
 _MOST_DATED = 2_000
+_MOST_ASKED = 2_000
 _BESIDE = 12
 """A date so near to a day of the week is that day's."""
 OF_ANOTHER = "it is of something else"
@@ -80,7 +83,7 @@ class Tracer:
         self._matcher = FigureMatcher(words)
         self._sentences = Sentences(text)
         self._quotes = Quotes(self._sentences, evidence.facts)
-        names = Names(evidence.facts, meanings, words)
+        names = self._names = Names(evidence.facts, meanings, words)
         named = [*names.find(self._sentences, _addresses(said)), *names.find_dates(said)]
         self._mentions = sorted(named, key=lambda mention: mention.start)
         self._starts = [mention.start for mention in self._mentions]
@@ -104,6 +107,8 @@ class Tracer:
         )
         """Fields whose author names a unit that the vocabulary does not have."""
         self._users = UsersWords(self._sentences, self._cues, self._fields)
+        self._around = Surroundings(self._sentences, said, words.words)
+        self._as_said = CountsAsSaid(self._around, once(evidence.facts, CountedStates, words.states, words.words))
         self._day_times = DayTimes(self._sentences, evidence.facts)
         self._statements = SaidStatements(
             self._sentences, self._mentions, evidence.facts, words, meanings, self._quotes
@@ -143,18 +148,26 @@ class Tracer:
     def _trace_contrasts(self, found: list[Support]) -> None:
         """A is heavier: 58 kg against 5. The first is of what stands before it, the second of the other."""
         odd = (n for n in find_contrasted(self._text, self._said) if OF_ANOTHER in (found[n].why, found[n + 1].why))
+        spoken: set[tuple[str, str]] = set()
         for place in islice(odd, _MOST_DERIVED):
+            spoken = spoken or self._spoken | self._asked_names()
             one, other = self._said[place : place + 2]
             mine, its = self._binder.bind(place, "thing first"), self._binder.bind(place + 1)
             firsts = [fact for fact in self._usable(one, mine) if mine.fit(fact.place.row) > 0]
             pairs = ((first, second) for first in firsts for second in self._usable(other, its))
             for pair in pairs:
-                if are_contrasted(*pair, self._mentions, self._spoken, other.end):
+                if are_contrasted(*pair, self._mentions, spoken, other.end):
                     found[place], found[place + 1] = (
                         Support(claim.text, claim.kind, claim.start, claim.end, fact.source, fact.place.path, "exact")
                         for claim, fact in zip((one, other), pair, strict=True)
                     )
                     break
+
+    def _asked_names(self) -> set[tuple[str, str]]:
+        """What the question names: "which is heavier, A or B?"."""
+        asked = Sentences(" ".join(fact.text for fact in self._facts if fact.echo)[:_MOST_ASKED])
+        named = (one.names.items() for one in self._names.find(asked, []))
+        return {(kind, name) for names in named for kind, same in names for name in same}
 
     def _usable(self, claim: Claim, bound: Bound) -> list[Fact]:
         known = [fact for fact, _how in self._candidates(claim, bound) if self._may_be_used(fact, claim, bound)]
@@ -173,8 +186,7 @@ class Tracer:
 
     def _derive(self, found: list[Support]) -> None:
         """What follows from other values; a figure that does may be what the next one follows from."""
-        around = Surroundings(self._sentences, self._said, self._words.words)
-        derived = Derivations(self._facts, self._words, self._cues, around, self._mentions)
+        derived = Derivations(self._facts, self._words, self._cues, self._around, self._mentions)
         open_places = [place for place, item in enumerate(found) if self._may_follow(self._said[place], item)]
         for _round in range(_MOST_ROUNDS):
             fresh = False
@@ -209,6 +221,8 @@ class Tracer:
             return Support(claim.text, claim.kind, claim.start, claim.end, "results", "", "counted")
         if self._is_word_of_results(claim):
             return Support(claim.text, claim.kind, claim.start, claim.end, "results", "", "exact")
+        if self._fields.is_computed(claim) and is_of_calendar(self._around.sentence(claim), claim):
+            return Support(claim.text, claim.kind, claim.start, claim.end, "calendar", "", "derived")
         code = self._codes.find(claim) or self._ordinals.find(claim)
         if code is not None:
             return Support(claim.text, claim.kind, claim.start, claim.end, code.source, code.place.path, "exact")
@@ -228,9 +242,19 @@ class Tracer:
         return Support(claim.text, claim.kind, claim.start, claim.end, quoted.source, quoted.place.path, "exact")
 
     def _trace_bound(self, claim: Claim, bound: Bound) -> Support:
-        known = [(fact, how) for fact, how in self._candidates(claim, bound) if self._may_be_used(fact, claim, bound)]
+        counts = self._as_said.find(claim, bound) if claim.kind == "number" else ()
+        so_many = next((one for one in counts if one.number == claim.number), None)
+        if so_many is not None:
+            return Support(claim.text, claim.kind, claim.start, claim.end, "results", so_many.what, "counted")
+        candidates = self._candidates(claim, bound)
+        known = [(fact, how) for fact, how in candidates if self._may_be_used(fact, claim, bound)]
+        replaced = once(self._facts, ReplacedValues)
+        old = {one.place.name for one, _how in candidates if replaced.is_said(one, claim, bound, self._text)}
+        known = [one for one in known if not old or one[0].place.name in old]
+        # It is so of another number of rows: a figure that is told of something else is none of theirs.
+        known = [one for one in known if not counts or not (one[0].counted or bound.speaks_of(one[0]) == 0)]
         free = claim.kind not in _OF_A_THING or self._fields.is_computed(claim)
-        fitting = [(fact, how, 1 if free else self._fit(bound, claim, fact)) for fact, how in known]
+        fitting = [(fact, how, 1 if free or fact.label else self._fit(bound, claim, fact)) for fact, how in known]
         kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
         if not kept:
             for fact in find_compared(self._text, claim, bound, self._index):
@@ -315,6 +339,8 @@ class Tracer:
         near = self._index.near_number(claim)
         if claim.units:  # 56 of a field that its author says is in tablets are not 56 days
             near = [fact for fact in near if fact.units or fact.place.field.key not in self._in_own_units]
+        # The 36 of Rope Walk 36 says nothing of how many there are.
+        near = [fact for fact in near if fact.units or not is_in_name(fact)]
         return [(fact, how) for fact in near if (how := self._matcher.how(claim, fact)) is not None]
 
     def _days(self, claim: Claim) -> list[Fact]:

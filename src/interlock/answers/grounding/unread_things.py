@@ -33,7 +33,8 @@ def find_unread(
     read, texts = once(facts, names_read), once(facts, words_of_texts)
     for one in hard:
         name = sentences.text[one.start : one.end]
-        if any(same & read for same in one.names.values()) or texts.issuperset(_WORD.findall(name.lower())):
+        words = _WORD.findall(name.lower().replace("’", "'").removesuffix("'s"))
+        if any(same & read for same in one.names.values()) or texts.issuperset(words):
             continue
         sentence = sentences.all[sentences.at(one.start)]
         said = sentences.text[sentence.start : sentence.end]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from interlock.answers.grounding.field_names import snake_name
@@ -24,6 +25,7 @@ _ARTICLES = frozenset({"a", "an", "the"})
 _WIDEST_GAP = 4
 """So many words may stand inside of a phrase: "paid the amount back"."""
 _MOST_VALUES = 2_000
+_MOST_COMPARED = 20
 _LONGEST_ACTION = 24
 
 
@@ -179,8 +181,15 @@ def fits(call: EffectCall, deed: Deed, named: Mapping[str, set[str]], others: Se
     amounts = {Decimal(text) for text in everywhere & {word.replace(",", "") for word in deed.clause}}
     if any(Decimal(text) in call.numbers for text in everywhere):
         return True  # "by $700, from $800 to $1,500"
+    if "by" in deed.clause and amounts & _differences(call.numbers):
+        return True  # "raised by $45": from what it was to what it is
     has_amount = any(isinstance(v, int | float) and not isinstance(v, bool) for v in call.arguments.values())
     return not (amounts and has_amount) or bool(amounts & call.numbers)
+
+
+def _differences(numbers: frozenset[Decimal]) -> set[Decimal]:
+    few = sorted(numbers)[-_MOST_COMPARED:]
+    return {other - one for one, other in combinations(few, 2)}
 
 
 def is_named(call: EffectCall, deed: Deed, named: Mapping[str, set[str]]) -> bool:
