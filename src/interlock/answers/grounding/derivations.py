@@ -20,6 +20,7 @@ from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.figures import is_plain_count
 from interlock.answers.grounding.known_terms import KnownTerms, TermList, field_of, is_count
 from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.periods import is_total
 from interlock.answers.grounding.question_products import QuestionProducts
 from interlock.answers.grounding.row_counts import RowCounts
 from interlock.answers.grounding.rows import NOWHERE
@@ -70,7 +71,7 @@ class Derivations:
         self._terms, self._wanted, self._groups = TermList(known), known.wanted, known.groups
         self._spans = TimeSpans(known.spans, self._terms, around)
         self._counted = RowCounts(around.text, mentions, known.rows)
-        self._shares = Shares(self._terms, known.counts, known.wanted, around, words.words)
+        self._shares = Shares(self._terms, known.counts, known.wanted, around, words)
         self._of_user = QuestionProducts(self._wanted, around)
         self._asked = words.words.in_name(known.asked[:_MOST_ASKED])
         """What the question speaks of: an answer need not say it again."""
@@ -241,7 +242,7 @@ class Derivations:
             for times, what in ((12, "12 months"), (52, "52 weeks"), (7, "7 days")) if multiplied else ():
                 yield Calculation(price.number * times, price.units, f"{price.path} * {what}", (price,))
             for factor in factors:
-                if factor is not price:
+                if factor is not price and not factor.units & price.units:  # dollars times dollars are nothing
                     number = price.number * factor.number
                     yield Calculation(number, price.units, f"{factor.path} * {price.path}", (factor, price))
 
@@ -324,8 +325,12 @@ def _comparable(one: Term, other: Term, spoken: int) -> bool:
 
 
 def _is_part(one: Term, other: Term) -> bool:
-    """Whether one is counted in the other already: the `sick_days` of a row in its `days`, an item in `totals`."""
-    if one.source != other.source or one.column == other.column or one.units & other.units:
+    """Whether one is counted in the other already: `sick_days` of a row in its `days`, a fee in its `total`."""
+    if one.source != other.source or one.column == other.column:
+        return False
+    if one.row is other.row and one.row is not NOWHERE and is_total(_field(other)) and not is_total(_field(one)):
+        return True
+    if one.units & other.units:
         return False
     stems = [{word for word in term.own if not word.startswith("=")} for term in (one, other)]
     return _field(one) == _field(other) or (one.row is other.row and bool(stems[1]) and stems[1] < stems[0])

@@ -11,8 +11,10 @@ from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.figures import FigureMatcher
-from interlock.answers.grounding.known_rows import KnownFields, SourceWords, mixed_flags, texts_of_rows
+from interlock.answers.grounding.known_rows import KnownFields, SourceWords, mixed_figures, mixed_flags, texts_of_rows
 from interlock.answers.grounding.mentions import is_within
+from interlock.answers.grounding.none_of_them import NONE, NoneOfThem
+from interlock.answers.grounding.periods import is_per_another
 from interlock.answers.grounding.rows import STATES, Row
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.time_spans import A_DAY
@@ -33,23 +35,6 @@ _MOST_COMPARED = 2_000
 _TELLING_DIGITS = 3
 """A figure of so many digits is not in a result by chance."""
 _OF_A_FIELD = ("number", "date", "time", "ordinal")
-_PER = re.compile(
-    r"(?:\s(?:of\s)?(?!and\b|or\b|is\b|are\b|for\b|in\b|on\b|at\b|from\b|to\b|with\b)[^\W_]{1,16}){0,4}?\s?"
-    r"(?:(?:an?|per|each|every|/|once (?:an?|every|per)|for (?:the|an?) (?:whole|entire|full))\s?"
-    r"(?P<period>hour|night|day|week|month|quarter|year|annum)\b|(?P<often>hourly|nightly|daily|weekly|monthly|yearly|annually)\b)",
-    re.I,
-)
-_PERIODS = {
-    stem(period): frozenset(map(stem, words))
-    for period, words in {
-        "hour": ("hour", "hourly"),
-        "night": ("night", "nightly"),
-        "day": ("day", "daily"),
-        "week": ("week", "weekly"),
-        "month": ("month", "monthly"),
-        "year": ("year", "yearly", "annual", "annually"),
-    }.items()
-}
 _IN_A_DAY = re.compile(r"(?:\s[^\W\d_]{2,20}){0,2}\s(?:(?:a|per|each|every)\sday|daily)\b", re.I)
 _WITHOUT = re.compile(
     r"\b(?:after|without|excluding|minus|net of|apart from|besides)\s+(?:the\s+|your\s+|its\s+)?$", re.I
@@ -86,6 +71,7 @@ class FieldFit:
         self._row_words: dict[int, Meanings] = {}
         self._field_words: Meanings | None = None
         self._rows = known.rows
+        self._none = NoneOfThem(words.states, words.words)
 
     def is_computed(self, claim: Claim) -> bool:
         """Whether a figure stands in a sum that is written out: what it is of was said before."""
@@ -96,19 +82,22 @@ class FieldFit:
         """Whether the words around a claim let it be this field."""
         if fact.place.name == "$" or claim.kind not in _OF_A_FIELD or self.is_computed(claim) or _is_year(claim):
             return True
-        another = self._is_per_another(fact, claim) or self._is_in_another_currency(fact, claim)
+        row = self._rows.get((fact.source, id(fact.place.row)), ())
+        another = is_per_another(self._text, claim, fact, row) or self._is_in_another_currency(fact, claim)
         if another or self._is_in_other_containers(fact, bound):
             return False
         mine = bound.speaks_of(fact)
         if fact.counted:
             return self._counts(fact, claim, bound)
+        if not fact.own and self.is_narrowed(claim):
+            return False  # the `count` of a list is that of all its rows
         if fact.asked or self._is_in_a_day(fact, claim):
             return True
         if fact.echo:
             return True  # whose it is said to be was looked at before
         others = [
             other
-            for other in self._rows.get((fact.source, id(fact.place.row)), ())
+            for other in row
             if other.place.name != fact.place.name and not other.label and _same_kind(claim, fact, other)
         ]
         if others and fact.own and not self._is_as_written(fact, claim):
@@ -219,15 +208,6 @@ class FieldFit:
             self._field_words = frozenset[str]().union(*own.values())
         return self._field_words
 
-    def _is_per_another(self, fact: Fact, claim: Claim) -> bool:
-        """Whether a figure is said to be of another length of time than its field: 2.4 % a month of a yearly rate."""
-        match = _PER.match(self._text, claim.end)
-        if match is None or claim.number is None:
-            return False
-        known = {period for period, words in _PERIODS.items() if words & (fact.own | fact.described)}
-        said = stem(match["period"] or match["often"])
-        return bool(known) and not any(said == period or said in _PERIODS[period] for period in known)
-
     def _is_in_another_currency(self, fact: Fact, claim: Claim) -> bool:
         """Whether a sum is said in a currency that the results do not know, where they name theirs."""
         said = claim.units & self._words.units.currencies
@@ -261,18 +241,20 @@ class FieldFit:
             sentence = self._cues.words(claim)
             part = self._words.words.in_name(self._part_around(claim))
             flag = value[2].partition("]")[0]
+            if flag == NONE:
+                return self._none.says(value[0], self._part_behind(claim))
             if flag in ("True", "False"):
                 return self._says_flag(value[0], claim, is_set=flag == "True")
             return bool(shared & sentence) and (bool(shared & part) or not bound.noun)
         known = fact.words | self._asked_words
         if self.is_narrowed(claim):
             return False
-        return (
-            not bound.noun
-            or bool(bound.noun & known)
-            or bool(bound.spoken & fact.own)
-            or self._cues.has("generic", claim)
-        )
+        return not bound.noun or bool(bound.noun & known) or self._cues.has("generic", claim)
+
+    def _part_behind(self, claim: Claim) -> str:
+        """What follows a claim, up to the next break."""
+        end = self._sentences.all[self._sentences.at(claim.start)].end
+        return self._text[claim.end : self._sentences.next_break(claim.end, end)]
 
     def _part_around(self, claim: Claim) -> str:
         """The part of a sentence between the breaks before and behind a claim."""
@@ -281,8 +263,12 @@ class FieldFit:
         return self._text[max(one.start, start) : self._sentences.next_break(claim.end, one.end)]
 
     def is_narrowed(self, claim: Claim) -> bool:
-        """Whether the things counted are those with a flag that only some have: "all four late books"."""
+        """Whether those are counted with a flag, or none of something, that only some have: "all four late books"."""
         behind = _NARROWING.match(self._text, claim.end)
+        if self._is_whole(claim):
+            return False  # "two of the four are late": that is said of the two
+        if any(self._none.says(name, self._part_behind(claim)) for name in once(self._facts, mixed_figures)):
+            return True
         if behind is None:
             return False
         spoken = self._words.words.in_name(behind[0])
@@ -290,8 +276,7 @@ class FieldFit:
 
     def _says_flag(self, name: str, claim: Claim, *, is_set: bool) -> bool:
         """Whether rows are counted by a flag as it stands: two are paid, two are unpaid, two are not paid."""
-        one = self._sentences.all[self._sentences.at(claim.start)]
-        part = self._text[claim.end : self._sentences.next_break(claim.end, one.end)]
+        part = self._part_behind(claim)
         own = self._words.words.in_name(name)
         words = [word for word, _place in words_in(part)]
         if any(word.lower().startswith("un") and own & self._words.words.meanings(word[2:]) for word in words):

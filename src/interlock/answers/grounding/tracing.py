@@ -25,9 +25,11 @@ from interlock.answers.grounding.expressions import derive
 from interlock.answers.grounding.field_fit import FieldFit
 from interlock.answers.grounding.figures import FigureMatcher
 from interlock.answers.grounding.index import FactIndex
+from interlock.answers.grounding.kinds_apart import KindsApart
 from interlock.answers.grounding.known_rows import first_dated, largest_count, old_words, replaced_names
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Names, is_within
+from interlock.answers.grounding.other_things import is_of_another
 from interlock.answers.grounding.past_words import is_past
 from interlock.answers.grounding.quotes import Quotes
 from interlock.answers.grounding.said_statements import SaidStatements
@@ -39,6 +41,7 @@ from interlock.answers.grounding.unread_things import is_said_to_exist
 from interlock.answers.grounding.users_words import UsersWords
 from interlock.answers.grounding.verbatim import Codes, OrdinalPhrases
 from interlock.answers.grounding.vocabulary import Vocabulary
+from interlock.answers.grounding.words import has_stem
 
 _OVERLAPPING = 4
 """So many names may begin before a place and reach over it."""
@@ -85,7 +88,14 @@ class Tracer:
         names_of = (mention.names.items() for mention in self._mentions)
         self._spoken = spoken = {(kind, name) for names in names_of for kind, same in names for name in same}
         self._index = FactIndex(evidence.facts, words.field_magnitudes.values(), words.measures, spoken)
-        self._binder = Binder(self._sentences, said, self._mentions, words.words, once(evidence.facts, replaced_names))
+        self._binder = Binder(
+            self._sentences,
+            said,
+            self._mentions,
+            words.words,
+            once(evidence.facts, replaced_names),
+            once(evidence.facts, KindsApart),
+        )
         self._cues = Cues(words.cues, self._sentences, words.words)
         things = {name for mention in self._mentions for name in mention.names.items()}
         self._most = max(once(evidence.facts, largest_count), Decimal(len(things)))
@@ -228,7 +238,10 @@ class Tracer:
         known = [(fact, how) for fact, how in self._candidates(claim, bound) if self._may_be_used(fact, claim, bound)]
         free = claim.kind not in _OF_A_THING or self._fields.is_computed(claim)
         fitting = [(fact, how, 1 if free or fact.counted else _fit(bound, fact)) for fact, how in known]
-        kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
+        kept = [one for one in fitting if one[2] > 0]
+        if all(fact.counted for fact, _how, _fit in kept):  # "for three nights", however many rows there are
+            others = [one for one in fitting if one[2] == 0 and not is_of_another(one[0], bound, self._facts)]
+            kept += [one for one in others if not kept or has_stem(bound.noun & one[0].own)]
         if not kept:
             for fact in find_compared(self._text, claim, bound, self._index):
                 if bound.fit(fact.place.row) >= 0 and self._may_be_used(fact, claim, bound):

@@ -55,10 +55,14 @@ class Judge:
     def judge(self, deed: Deed) -> EffectStatement | None:
         """What the records say of a deed; None where nothing is claimed that they could contradict."""
         why = None if self._records.told.tells(deed) else self._objection(self._resolve(deed))
-        quoted = why and deed.doer is not Doer.SPEAKER and self._records.reported.quotes(deed.sentence.text)
-        if why is None or quoted:
+        if why is None or (why and deed.doer is not Doer.SPEAKER and self._is_quoted(deed)):
             return None
         return EffectStatement(shorten(deed.sentence.text, 300), deed.stance, agrees=not why, why=why)
+
+    def _is_quoted(self, deed: Deed) -> bool:
+        """Whether a result has the whole sentence, or why a call came to nothing is told in its own words."""
+        told = self._records.reasons.has_clause(deed.subject, deed.word, deed.after)
+        return told or self._records.reported.quotes(deed.sentence.text)
 
     def _resolve(self, deed: Deed) -> Deed:
         """The deed that is meant: of "the booking was placed" the booking, unless a tool of the turn places things.
@@ -343,7 +347,8 @@ class Judge:
         return explain(mine, mine) or _NEVER
 
     def _is_known(self, deed: Deed, match: Match) -> bool:
-        return bool(match.tools) or deed.verb in self._words.verbs.deed_stems - self._words.soft
+        kept = deed.verb in self._words.keeping and "for" in deed.after  # "I am holding it for you"
+        return bool(match.tools) or kept or deed.verb in self._words.verbs.deed_stems - self._words.soft
 
     def _judge_waiting(self, deed: Deed) -> str | None:
         return self._stands(deed, EffectState.WAITING, _WAITING_WORDS)

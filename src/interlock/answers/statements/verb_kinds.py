@@ -19,6 +19,9 @@ class Kind(StrEnum):
 
 
 _KEPT_IN = frozenset({"file", "account", "profile", "record", "records", "system", "notes", "calendar"})
+_OBJECT = 6
+"""So many words may stand between a verb and its particle, with that."""
+_OPENING = frozenset({"for", "on", "at", "to", "and", "from"})
 _PEOPLE = frozenset({"you", "that"})
 
 
@@ -28,10 +31,21 @@ def kind_of(deed: Deed, words: Lexicon) -> Kind:
         return Kind.DEED
     if deed.verb in words.looks:
         # "I checked with your bank" says that somebody was spoken to.
-        return Kind.DEED if deed.after[:1] == ("with",) else Kind.LOOK
+        return Kind.DEED if deed.after[:1] == ("with",) or _is_checked_in(deed, words) else Kind.LOOK
     if deed.verb in words.ambiguous:
         return _ambiguous_kind(deed, words)
     return Kind.NO_DEED if deed.verb in words.benign else Kind.DEED
+
+
+def _is_checked_in(deed: Deed, words: Lexicon) -> bool:
+    """ "I checked Ana in", "checked them out today": an "in" with nothing behind it that something could be in."""
+    if not deed.word.startswith("check"):
+        return False
+    for at, word in enumerate(deed.after[:_OBJECT]):
+        behind = deed.after[at + 1 : at + 2]
+        if at and word in ("in", "out") and (not behind or words.is_adverb(behind[0]) or behind[0] in _OPENING):
+            return True
+    return False
 
 
 def _ambiguous_kind(deed: Deed, words: Lexicon) -> Kind:
