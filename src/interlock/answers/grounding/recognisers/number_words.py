@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -60,6 +60,15 @@ def _unclear_quantities(patterns: Sequence[str]) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(patterns)})(?!\w)", re.I)
 
 
+def _mixed_numbers(words: Iterable[str], unit: str) -> re.Pattern[str]:
+    """Three and three quarter hours: a whole number, and parts of the same unit."""
+    return re.compile(
+        rf"\b(?P<count>{'|'.join(words)})\s+and\s+(?P<n>an?|one|two|three)[\s-](?P<part>quarters?|thirds?)\b"
+        rf"(?:[\s-](?P<unit>{unit})\b)?",
+        re.I,
+    )
+
+
 class NumberWords:
     """Numbers in words; parts and multiples of something else are a `ratio`, and places in an order an `ordinal`."""
 
@@ -99,11 +108,7 @@ class NumberWords:
             rf"(?P<whole>thousand|million|billion|{_SINGLE})\b",
             re.I,
         )
-        self._mixed = re.compile(
-            rf"\b(?P<count>{'|'.join(self._words)})\s+and\s+(?P<n>an?|one|two|three)[\s-](?P<part>quarters?|thirds?)\b"
-            rf"(?:[\s-](?P<unit>{unit})\b)?",
-            re.I,
-        )
+        self._mixed = _mixed_numbers(self._words, unit)
         self._shares = re.compile(
             rf"\b(?:(?P<n>an?|{'|'.join(self._words)})[\s-])(?P<part>{parts})\b(?!-)(?!\s(?:of\s(?:19|20)\d\d|year))"
             rf"|\b(?P<multiple>{'|'.join(self._multiples)})\b",
