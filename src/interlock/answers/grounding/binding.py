@@ -134,12 +134,12 @@ class Binder:
         self._tokens = [
             (place, meanings, word)
             for word, place in words_in(sentences.text)
-            if (meanings := words.meanings(word) | self._with_particle(word, place)) or word.lower() in ("and", "or", "to")
+            if (meanings := words.meanings(word) | self._compound(word, place)) or word.lower() in ("and", "or", "to")
             if not any(start <= place < end for start, end in _near_spans(taken, place))
         ]
         self._places = [place for place, _meanings, _word in self._tokens]
 
-    def _with_particle(self, word: str, place: int) -> Meanings:
+    def _compound(self, word: str, place: int) -> Meanings:
         """What a word stands for together with the particle behind it: the check-in of a field `checkin_from`."""
         particle = _PARTICLE.match(self._sentences.text, place + len(word))
         return self._words.meanings(word + particle["word"]) if particle is not None else frozenset()
