@@ -232,7 +232,10 @@ async def test_what_a_model_puts_into_a_request_is_neither_a_finding_nor_the_que
     await runtime.close()
 
 
-LIMITS = {"set": ("set_limit", {"trail": "Waldo Lake", "limit": 25}), "get": ("get_limit", {"trail": "Waldo Lake"})}
+LIMITS: dict[str, Line] = {
+    "set": ("set_limit", {"trail": "Waldo Lake", "limit": 25}),
+    "get": ("get_limit", {"trail": "Waldo Lake"}),
+}
 
 
 def desk(root: Sequence[Line], below: Sequence[Line]) -> InterlockRunner:

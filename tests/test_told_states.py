@@ -227,7 +227,7 @@ def test_that_nothing_was_found_rests_on_a_search_that_found_nothing() -> None:
     question = "Is there a berth called Kittiwake in our harbour?"
 
     def irrelevant(draft: str, known: TurnRecords = turn) -> bool:
-        return is_irrelevant(draft, question, Grounded(), history, check_statements(draft, known))
+        return is_irrelevant(draft, question, Grounded(), history, (), check_statements(draft, known))
 
     assert not irrelevant("I couldn't find Kittiwake in our harbour.")
     assert irrelevant("Kittiwake is in our harbour, but I couldn't find how long.")

@@ -41,6 +41,7 @@ _NO_FIELD = frozenset(
 )
 """Names that many fields have: that a change returns one says nothing about what was read before."""
 _LOOKED = (Status.OK, Status.NO_DATA, Status.PLANNED)
+_WENT_WELL = frozenset({"", "ok", "success", "done", "status", "result"})
 _MOST_FIELDS, _MOST_NAMED = 200, 100
 _RECORD = re.compile(r"record (\d{1,18})")
 _A_DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -130,12 +131,14 @@ def _mark(source: Source, change: CallSeen, made: Source | None, words: WordTabl
 
 def _tells_nothing(result: Json, ids: frozenset[str]) -> bool:
     """Whether a change has nothing but its ids and that it went well: then all that was read before is in doubt."""
-    waiting = [result]
+    waiting = [("", result)]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict | list):
-            waiting += one.values() if isinstance(one, dict) else one
-        elif not (one is None or isinstance(one, bool) or plain_name(str(one)) in ids or str(one).lower() == "ok"):
+        name, one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += one.items()
+        elif isinstance(one, list):
+            waiting += [(name, item) for item in one]
+        elif not (one is None or (name in _WENT_WELL and one in (True, "ok")) or plain_name(str(one)) in ids):
             return False
     return True
 

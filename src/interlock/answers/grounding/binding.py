@@ -11,6 +11,7 @@ from typing import Literal
 
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.kinds_apart import KindsApart
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.rows import Row
 from interlock.answers.grounding.sentences import Sentences
@@ -31,7 +32,7 @@ _FOLLOWING = 1.4
 
 _NO_NOUN = re.compile(
     r"\b(?:is|are|was|were|will|would|has|have|had|can|may|might|must|should|be|been|against|between|since|through|"
-    r"within|without|during|than|after|before|until|as|short|more|less|fewer)\b",
+    r"within|without|during|than|after|before|until|as|short|more|less|fewer|instead|rather)\b",
     re.I,
 )
 """Behind one of these stands what is said of a figure, and no longer what is counted: "the new 30 will give you 42"."""
@@ -49,6 +50,8 @@ _JOINED = 12
 
 _LEAD = re.compile(r"\W{0,3}(?:(?:the|your|our|this|that|in|for)\s+)?", re.I)
 _IS = re.compile(r"\s+(?:is|are|was|were|has|have|had)\b", re.I)
+
+_PARTICLE = re.compile(r"[ -](?P<word>in|out|up|off|down|over|on|back)\b", re.I)
 
 Topics = tuple[dict[str, frozenset[str]], ...]
 Order = Literal["nearest", "thing first", "figure first"]
@@ -120,9 +123,10 @@ class Binder:
         mentions: Sequence[Mention],
         words: WordTable,
         replaced: Mapping[int, frozenset[str]],
+        apart: KindsApart,
     ) -> None:
         self._sentences, self._claims, self._mentions, self._words = sentences, claims, mentions, words
-        self._replaced = replaced
+        self._replaced, self._kinds = replaced, apart
         self._by_sentence: dict[int, list[Mention]] = defaultdict(list)
         for mention in mentions:
             self._by_sentence[sentences.at(mention.start)].append(mention)
@@ -133,10 +137,15 @@ class Binder:
         self._tokens = [
             (place, meanings, word)
             for word, place in words_in(sentences.text)
-            if (meanings := words.meanings(word)) or word.lower() in ("and", "or", "to")
+            if (meanings := words.meanings(word) | self._compound(word, place)) or word.lower() in ("and", "or", "to")
             if not any(start <= place < end for start, end in _near_spans(taken, place))
         ]
         self._places = [place for place, _meanings, _word in self._tokens]
+
+    def _compound(self, word: str, place: int) -> Meanings:
+        """What a word stands for together with the particle behind it: the check-in of a field `checkin_from`."""
+        particle = _PARTICLE.match(self._sentences.text, place + len(word))
+        return self._words.meanings(word + particle["word"]) if particle is not None else frozenset()
 
     def bind(self, number: int, order: Order = "nearest") -> Bound:
         """What a claim is said to be of; where a sentence names several things, in which order they are said."""
@@ -236,11 +245,26 @@ class Binder:
         before = [mention for mention in before if not named & set(mention.names)]
         found = [
             _topic(group, group if group[0] in before else self._choose(claim, group, order))
-            for group in _by_topic([*here, *before])
+            for group in self._by_topic([*here, *before])
         ]
         compared = [*all_here, *earlier]
-        beside = [_topic(group, [*group, *compared]) for group in _by_topic([*here, *before])]
+        beside = [_topic(group, [*group, *compared]) for group in self._by_topic([*here, *before])]
         return tuple(found), tuple(beside)
+
+    def _by_topic(self, mentions: Sequence[Mention]) -> list[list[Mention]]:
+        """Mentions of things of one kind together; what goes by names of two kinds joins them."""
+        groups: list[tuple[set[str], list[Mention]]] = []
+        for mention in mentions:
+            kinds, mine = self._kinds.topic_of(mention.names), [mention]
+            apart = []
+            for group in groups:
+                if group[0] & kinds:
+                    kinds |= group[0]
+                    mine = [*group[1], *mine]
+                else:
+                    apart.append(group)
+            groups = [*apart, (kinds, mine)]
+        return [sorted(group, key=lambda mention: mention.start) for _kinds, group in groups]
 
     def _is_subject(self, mention: Mention, here: Sequence[Mention]) -> bool:
         """Whether a sentence begins with it and names nothing else of its kind: "April was mildest, with …"."""
@@ -360,22 +384,6 @@ def _nearest(mentions: Sequence[Mention], place: int) -> Sequence[Mention]:
 
 def _key(mention: Mention) -> frozenset[tuple[str, frozenset[str]]]:
     return frozenset(mention.names.items())
-
-
-def _by_topic(mentions: Sequence[Mention]) -> list[list[Mention]]:
-    """Mentions of things of one kind together; what goes by names of two kinds joins them."""
-    groups: list[tuple[set[str], list[Mention]]] = []
-    for mention in mentions:
-        kinds, mine = set(mention.names), [mention]
-        apart = []
-        for group in groups:
-            if group[0] & kinds:
-                kinds |= group[0]
-                mine = [*group[1], *mine]
-            else:
-                apart.append(group)
-        groups = [*apart, (kinds, mine)]
-    return [sorted(group, key=lambda mention: mention.start) for _kinds, group in groups]
 
 
 def _all_names(mentions: Sequence[Mention], kind: str) -> frozenset[str]:

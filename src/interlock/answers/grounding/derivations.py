@@ -22,6 +22,7 @@ from interlock.answers.grounding.field_names import snake_name
 from interlock.answers.grounding.figures import is_plain_count
 from interlock.answers.grounding.known_terms import KnownTerms, TermList, field_of, is_count
 from interlock.answers.grounding.mentions import Mention
+from interlock.answers.grounding.periods import is_total
 from interlock.answers.grounding.question_products import QuestionProducts
 from interlock.answers.grounding.row_counts import RowCounts
 from interlock.answers.grounding.rows import NOWHERE
@@ -77,7 +78,7 @@ class Derivations:
         self._spans = TimeSpans(known.spans, self._terms, around)
         self._counted = RowCounts(around.text, mentions, known.rows)
         self._as_said = CountsAsSaid(around, once(facts, CountedStates, words.states, words.words))
-        self._shares = Shares(self._terms, known.counts, known.wanted, around, words.words)
+        self._shares = Shares(self._terms, known.counts, known.wanted, around, words)
         self._of_user = QuestionProducts(self._wanted, around)
         self._asked = words.words.in_name(known.asked[:_MOST_ASKED])
         """What the question speaks of: an answer need not say it again."""
@@ -271,7 +272,8 @@ class Derivations:
             # So much a day is multiplied with days, and not with how many there are of something.
             a_day = A_DAY.search(snake_name(field_of(price))) is not None and _PER.match(self._text, claim.end) is None
             for factor in factors:
-                if factor is not price and not (a_day and factor.path.endswith(".length")):
+                is_rate = a_day and factor.path.endswith(".length")
+                if factor is not price and not is_rate and not factor.units & price.units:  # nothing is dollars squared
                     number = price.number * factor.number
                     yield Calculation(number, price.units, f"{factor.path} * {price.path}", (factor, price))
 
@@ -354,8 +356,12 @@ def _comparable(one: Term, other: Term, spoken: int) -> bool:
 
 
 def _is_part(one: Term, other: Term) -> bool:
-    """Whether one is counted in the other already: the `sick_days` of a row in its `days`, an item in `totals`."""
-    if one.source != other.source or one.column == other.column or one.units & other.units:
+    """Whether one is counted in the other already: `sick_days` of a row in its `days`, a fee in its `total`."""
+    if one.source != other.source or one.column == other.column:
+        return False
+    if one.row is other.row and one.row is not NOWHERE and is_total(_field(other)) and not is_total(_field(one)):
+        return True
+    if one.units & other.units:
         return False
     stems = [{word for word in term.own if not word.startswith("=")} for term in (one, other)]
     return _field(one) == _field(other) or (one.row is other.row and bool(stems[1]) and stems[1] < stems[0])

@@ -11,8 +11,9 @@ from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
 from interlock.answers.grounding.evidence import Fact, once
 from interlock.answers.grounding.figures import FigureMatcher
-from interlock.answers.grounding.known_rows import KnownFields, SourceWords, mixed_flags, texts_of_rows
+from interlock.answers.grounding.known_rows import KnownFields, SourceWords, mixed_figures, mixed_flags, texts_of_rows
 from interlock.answers.grounding.mentions import is_within
+from interlock.answers.grounding.none_of_them import NONE, NoneOfThem
 from interlock.answers.grounding.periods import is_per_another
 from interlock.answers.grounding.rows import STATES, Row
 from interlock.answers.grounding.sentences import Sentences
@@ -41,7 +42,6 @@ _WITHOUT = re.compile(
 _TOWARDS = re.compile(r"\w+\s+(?:on|against|towards?|out of)\s+(?:the|your|this|that)\s+", re.I)
 _SHORT_LEAD = 24
 _TO_NEXT = 6
-_TIME = stem("time")
 _PRICES = frozenset({"=price", "=fee", "=pay"})
 _NARROWING = re.compile(
     r"(?:\s(?!(?:is|are|was|were|and|but|have|has|with|due|still|lacks?)\b)[^\W\d_]{2,20}){1,4}", re.I
@@ -77,6 +77,7 @@ class FieldFit:
         self._row_words: dict[int, Meanings] = {}
         self._field_words: Meanings | None = None
         self._rows = known.rows
+        self._none = NoneOfThem(words.states, words.words)
 
     def is_computed(self, claim: Claim) -> bool:
         """Whether a figure stands in a sum that is written out: what it is of was said before."""
@@ -87,21 +88,19 @@ class FieldFit:
         """Whether the words around a claim let it be this field."""
         if fact.place.name == "$" or claim.kind not in _OF_A_FIELD or self.is_computed(claim) or _is_year(claim):
             return True
-        another = is_per_another(self._text, claim, fact, self._facts) or self._is_in_another_currency(fact, claim)
-        if another or self._is_in_other_containers(fact, bound) or _is_no_place(fact, claim, bound):
-            return False
+        row = self._rows.get((fact.source, id(fact.place.row)), ())
         mine = bound.speaks_of(fact)
-        if self._is_other_order(fact, claim, bound, mine):
+        if self._is_another(fact, claim, bound, row, mine):
             return False
         if fact.counted:
             return self._counts(fact, claim, bound)
-        if fact.asked or self._is_in_a_day(fact, claim):
-            return True
-        if fact.echo:
+        if not fact.own and self.is_narrowed(claim):
+            return False  # the `count` of a list is that of all its rows
+        if fact.asked or fact.echo or self._is_in_a_day(fact, claim):
             return True  # whose it is said to be was looked at before
         others = [
             other
-            for other in self._rows.get((fact.source, id(fact.place.row)), ())
+            for other in row
             if other.place.name != fact.place.name and not other.label and _same_kind(claim, fact, other)
         ]
         if others and fact.own and not self._is_as_written(fact, claim):
@@ -121,6 +120,15 @@ class FieldFit:
         if mine > _WEAK or claim.kind != "number" or fact.number is None or claim.units & fact.units or fact.prose:
             return True
         return bool(claim.units) or _is_telling(claim) or self._is_counted(fact, claim, bound)
+
+    def _is_another(self, fact: Fact, claim: Claim, bound: Bound, row: Sequence[Fact], mine: float) -> bool:
+        """Whether a figure is said to be of another length of time, currency, place or order than its field."""
+        return (
+            is_per_another(self._text, claim, fact, self._facts, row)
+            or self._is_in_another_currency(fact, claim)
+            or self._is_in_other_containers(fact, bound)
+            or self._is_other_order(fact, claim, bound, mine)
+        )
 
     def _is_other_order(self, fact: Fact, claim: Claim, bound: Bound, mine: float) -> bool:
         """Whether an ordinal is said of something else than a field numbers: three that work are no third time."""
@@ -286,6 +294,8 @@ class FieldFit:
             sentence = self._cues.words(claim)
             part = self._words.words.in_name(self._part_around(claim))
             flag = value[2].partition("]")[0]
+            if flag == NONE:
+                return self._none.says(value[0], self._part_behind(claim))
             if flag in ("True", "False"):
                 return self._says_flag(value[0], claim, is_set=flag == "True")
             return bool(shared & sentence) and (bool(shared & part) or not bound.noun)
@@ -301,6 +311,11 @@ class FieldFit:
             or self._cues.has("generic", claim)
         )
 
+    def _part_behind(self, claim: Claim) -> str:
+        """What follows a claim, up to the next break."""
+        end = self._sentences.all[self._sentences.at(claim.start)].end
+        return self._text[claim.end : self._sentences.next_break(claim.end, end)]
+
     def _part_around(self, claim: Claim) -> str:
         """The part of a sentence between the breaks before and behind a claim."""
         one = self._sentences.all[self._sentences.at(claim.start)]
@@ -308,8 +323,12 @@ class FieldFit:
         return self._text[max(one.start, start) : self._sentences.next_break(claim.end, one.end)]
 
     def is_narrowed(self, claim: Claim) -> bool:
-        """Whether the things counted are those with a flag that only some have: "all four late books"."""
+        """Whether those are counted with a flag, or none of something, that only some have: "all four late books"."""
         behind = _NARROWING.match(self._text, claim.end)
+        if self._is_whole(claim):
+            return False  # "two of the four are late": that is said of the two
+        if any(self._none.says(name, self._part_behind(claim)) for name in once(self._facts, mixed_figures)):
+            return True
         if behind is None:
             return False
         spoken = self._words.words.in_name(behind[0])
@@ -317,8 +336,7 @@ class FieldFit:
 
     def _says_flag(self, name: str, claim: Claim, *, is_set: bool) -> bool:
         """Whether rows are counted by a flag as it stands: two are paid, two are unpaid, two are not paid."""
-        one = self._sentences.all[self._sentences.at(claim.start)]
-        part = self._text[claim.end : self._sentences.next_break(claim.end, one.end)]
+        part = self._part_behind(claim)
         own = self._words.words.in_name(name)
         words = [word for word, _place in words_in(part)]
         if any(word.lower().startswith("un") and own & self._words.words.meanings(word[2:]) for word in words):
@@ -343,11 +361,6 @@ class FieldFit:
             other.number == claim.number and self._sentences.at(other.start) == here and self.is_computed(other)
             for other in self._figures_near(claim)
         )
-
-
-def _is_no_place(fact: Fact, claim: Claim, bound: Bound) -> bool:
-    """Whether it is said how often something happened, of a field that says how many: a third time of `working: 3`."""
-    return claim.kind == "ordinal" and fact.number is not None and not fact.counted and _TIME in bound.noun
 
 
 def _is_like(claim: Claim, fact: Fact) -> bool:

@@ -147,7 +147,9 @@ class FigureStates:
             sentence = sentences.all[number]
             if self._table.is_conditional(_WOULD.sub("", sentences.text[sentence.start : sentence.end])):
                 continue
-            why = None if self._table.is_open(text) else self._contrary(text, things[-_MOST_THINGS:], days)
+            # "The two direct ones" are not what was named before.
+            named = [] if not here and self._table.is_of_several(text) else things[-_MOST_THINGS:]
+            why = None if self._table.is_open(text) else self._contrary(text, named, days)
             if why is not None:
                 yield start, end, why
 

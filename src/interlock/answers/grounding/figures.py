@@ -83,8 +83,10 @@ class FigureMatcher:
 
     def _is_plain_count(self, claim: Claim, fact: Fact) -> bool:
         """Whether a number of things is said as money or as time: 2 loans are no $2."""
-        if fact.number is None or not fact.own or fact.prose or fact.asked or not claim.units & self._money_and_time:
+        if fact.number is None or fact.prose or fact.asked or not claim.units & self._money_and_time:
             return False
+        if not fact.own:
+            return fact.place.name.lower() == "count"  # a word that says nothing of a field, but for this
         return is_plain_count(fact.number, fact.own | fact.described, self._amounts)
 
 

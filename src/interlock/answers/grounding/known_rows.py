@@ -95,6 +95,16 @@ def replaced_names(facts: Sequence[Fact]) -> dict[int, frozenset[str]]:
     return {row: frozenset(kinds) for row, kinds in found.items()}
 
 
+def mixed_figures(facts: Sequence[Fact]) -> list[str]:
+    """The fields that are nothing in some rows of a list and something in others."""
+    found: dict[str, tuple[str, set[bool]]] = {}
+    for fact in facts_of(facts, "number"):
+        usable = not (fact.stale or fact.counted or fact.label or fact.prose or fact.echo or fact.asked)
+        if usable and "[]" in fact.place.column:
+            found.setdefault(fact.place.column, (fact.place.name, set()))[1].add(bool(fact.number))
+    return [name for name, some in found.values() if len(some) > 1]
+
+
 def mixed_flags(facts: Sequence[Fact]) -> list[Meanings]:
     """What the flags are called that are set in some rows of a list and not in others."""
     found: dict[str, tuple[Meanings, set[bool]]] = {}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact, once
+from interlock.answers.grounding.kinds_apart import KindsApart
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.name_table import NameTable, dated_rows
 from interlock.answers.grounding.sentences import Sentences
@@ -20,6 +21,8 @@ _THAN = re.compile(
     r"(?:the\s+|your\s+)?$",
     re.I,
 )
+_THE = re.compile(r"\b(?:the|this|that|your|our|by)\s+$", re.I)
+_SHORT_LEAD = 8
 
 _BESIDE_A_DAY = 12
 """So near to a day stands the time of it."""
@@ -46,8 +49,9 @@ class Names:
 
     def __init__(self, facts: Sequence[Fact], meanings: Mapping[str, ToolMeaning], words: Vocabulary) -> None:
         self._known = once(facts, NameTable, meanings, words.words)
-        self._states, self._words = words.states.kinds, words.words
+        self._states, self._words, self._figures = words.states.kinds, words.words, words.number_words
         self._dates = once(facts, dated_rows)
+        self._apart = once(facts, KindsApart).names
 
     def find(self, sentences: Sentences, skip: list[tuple[int, int]]) -> list[Mention]:
         """The names in a text, the longest at each place; not those inside of figures."""
@@ -58,6 +62,9 @@ class Names:
         while at < len(tokens):
             match = self._longest(tokens, at)
             if match is None:
+                kind, start, end = tokens[at]
+                if kind in self._apart and _THE.search(text, max(0, start - _SHORT_LEAD), start) is not None:
+                    found.append(Mention(start, end, {kind: self._apart[kind]}, soft=True))
                 at += 1
                 continue
             last, names = match
@@ -66,6 +73,8 @@ class Names:
                 counted = at > 0 and tokens[at - 1][0].isdigit()
                 names = {} if counted else {kind: same for kind, same in names.items() if kind not in self._states}
             start, end = tokens[at][1], tokens[last][2]
+            if last == at and self._figures.in_name(text[start:end]) and text[start:end].islower():
+                names = {}  # the nine of "thirty-nine seats" is no Studio Nine
             if names and not _lies_in(start, end, skip):
                 compared = _THAN.search(text[max(0, start - 24) : start]) is not None
                 soft = text[start:end].islower() and not any(char.isdigit() for char in text[start:end])

@@ -19,7 +19,8 @@ _FROM, _TO = re.compile(r"\bfrom\s+(?:[a-z]{1,16}\s+){1,3}$"), re.compile(r"[\w\
 _SINCE = re.compile(r"\bsince\b[^.;:\d]{0,40}$", re.I)
 """What has been since a day: that day is of what was there before."""
 _PAST_AFTER = re.compile(
-    r"\W{0,3}(?:\w{1,20}\W{1,3}){0,3}(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])"
+    r"[^\w;!?]{0,3}(?:\w{1,20}[^\w;.!?]{1,3}){0,3}"
+    r"(?:before|previously|earlier|until now|so far|until then|originally|to [$€£\d])"
     r"|\s?(?:→|⇒|[-=]>)",
     re.I,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact, once
@@ -38,19 +38,42 @@ _PERIODS = {
 _IN_PATH = re.compile(
     r"per_?(hour|night|day|week|month|year)|(hourly|nightly|daily|weekly|monthly|yearly|annual)", re.I
 )
+_TOTAL = re.compile(r"(?:^|_)(?:total|sum)(?:_|$)", re.I)
 _SAYS_PERIOD = frozenset({"per", "period", "interval", "basis", "frequency", "cycle"})
 """Fields that say beside a sum for how long it is: `"value": 24, "per": "night"`."""
 
 
-def is_per_another(text: str, claim: Claim, fact: Fact, facts: Sequence[Fact]) -> bool:
-    """Whether a figure is said to be of another length of time than its field: 2.4 % a month of a yearly rate."""
+def is_total(field: str) -> bool:
+    """Whether a field is what others of its row come to, by its name."""
+    return _TOTAL.search(field) is not None
+
+
+def is_per_another(text: str, claim: Claim, fact: Fact, facts: Sequence[Fact], row: Iterable[Fact]) -> bool:
+    """Whether a figure is said to be of another length of time than its field: 2.4 % a month of a yearly rate.
+
+    `row`: the other figures beside the fact. Where one of them is what is said, a field that does not say it is not:
+    the `total` of a row with a `price_night` is no price of a night.
+    """
     if claim.number is None:
         return False
-    match = _PER.match(text, claim.end)
+    match, known = _PER.match(text, claim.end), _periods_of(fact, facts)
     if match is None:
-        return _FOR_ALL.match(text, claim.end) is not None and bool(_periods_of(fact, facts))
-    said, known = stem(match["period"] or match["often"]), _periods_of(fact, facts)
-    return bool(known) and not any(said == period or said in _PERIODS[period] for period in known)
+        return _FOR_ALL.match(text, claim.end) is not None and bool(known)
+    said = stem(match["period"] or match["often"])
+    if known:
+        return not _has(known, said)
+    if is_total(fact.place.column.replace(".", "_")):
+        return True
+    return any(_has(_periods_of(one, facts), said) and _is_alike(one, fact) for one in row)
+
+
+def _has(known: Iterable[str], said: str) -> bool:
+    return any(said == period or said in _PERIODS[period] for period in known)
+
+
+def _is_alike(one: Fact, other: Fact) -> bool:
+    """Whether both are amounts of one unit, and not the same."""
+    return one.number is not None and not one.counted and bool(one.units & other.units) and one.number != other.number
 
 
 def _periods_of(fact: Fact, facts: Sequence[Fact]) -> set[str]:

@@ -319,7 +319,11 @@ _OF_A_TABLE: frozenset[type] = frozenset({dict, list, int, float})
 
 
 def _alike(items: Sequence[Json]) -> Counter[tuple[str, Json]]:
-    """How many items of a list are alike in something: two of them closed, three with a battery fault."""
+    """How many items of a list are alike in something: two of them closed, three with a battery fault or no change."""
     return Counter(
-        pair for item in items if isinstance(item, dict) for pair in item.items() if isinstance(pair[1], (str, bool))
+        pair
+        for item in items
+        if isinstance(item, dict)
+        for pair in item.items()
+        if isinstance(pair[1], (str, bool)) or (type(pair[1]) is int and pair[1] == 0)
     )

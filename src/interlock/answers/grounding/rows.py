@@ -41,7 +41,7 @@ _MAY_NAME = frozenset({"text", "reason", "description"})
 """Of these a short one that tells the rows of a list apart is what they are called: the lines of a bill."""
 _FEW_WORDS = 4
 _LONGEST_NAME = 80
-_MOST_WORDS = 8
+_MOST_WORDS = 12
 _MOST_ROWS = 500
 """In a longer list no other field is taken for a name than those that are called so."""
 

@@ -10,11 +10,13 @@ from itertools import combinations
 from interlock.answers.grounding.binding import Bound
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.cues import Cues
+from interlock.answers.grounding.none_of_them import NONE, NoneOfThem
 from interlock.answers.grounding.rows import NOWHERE
 from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.terms import Calculation, RowGroup, Term
 from interlock.answers.grounding.time_spans import Figures
-from interlock.answers.grounding.words import Meanings, WordTable, has_stem
+from interlock.answers.grounding.vocabulary import Vocabulary
+from interlock.answers.grounding.words import Meanings, has_stem
 
 _MOST_PAIRED = 90
 _MOST_TOTALS = 20
@@ -31,11 +33,12 @@ class Shares:
     """What one value is of another."""
 
     def __init__(
-        self, terms: Figures, counts: Sequence[Term], wanted: Sequence[Term], around: Surroundings, words: WordTable
+        self, terms: Figures, counts: Sequence[Term], wanted: Sequence[Term], around: Surroundings, words: Vocabulary
     ) -> None:
+        self._none = NoneOfThem(words.states, words.words)
         self._terms, self._counts, self._wanted = terms, counts, wanted
         """`terms`: those of the results, and what was made from them: it grows."""
-        self._around, self._words = around, words
+        self._around, self._words, self._units = around, words.words, words.units
         self.made: dict[int, list[Term]] = {}
         """By sentence: the figures in it that were made, as they were before they were rounded."""
 
@@ -59,10 +62,12 @@ class Shares:
                 for over, under in ((one, other), (other, one)):
                     is_whole = whole or both or not under.path.startswith("the sum")
                     if is_whole and not self._is_other_whole(claim, over, under):
-                        growth = compared and (both or over.column == under.column or _names_one_thing(over, under))
+                        growth = compared and (
+                            both or over.column == under.column or self._names_one_thing(over, under)
+                        )
                         yield from _quotients(over, under, hundred, compared=growth)
         if _OF_SOME.match(self._around.text, claim.end) is not None:
-            yield from self._of_counts(sentence, hundred)
+            yield from self._of_counts(claim, sentence, hundred)
         if _OF_THAT.match(self._around.text, claim.end) is not None:
             yield from self._of_that(claim, bound, hundred)
         for term in terms if claim.kind == "ratio" else ():
@@ -77,18 +82,20 @@ class Shares:
         match = _OF_WHAT.match(self._around.text, claim.end)
         return match is not None and not self._words.in_name(match["whole"]) & (under.own | under.described)
 
-    def _of_counts(self, sentence: Meanings, hundred: Decimal) -> Iterator[Calculation]:
+    def _of_counts(self, claim: Claim, sentence: Meanings, hundred: Decimal) -> Iterator[Calculation]:
         """Half of them are late: the rows that have something in common, of all rows of their list."""
         for some in self._counts:
-            if "[" not in _counted_by(some) or not self._is_shared_in(some, sentence):
+            if "[" not in _counted_by(some) or not self._is_shared_in(some, sentence, self._around.behind(claim)):
                 continue
             for every in self._counts:
                 if every.path == f"{some.path.rpartition('[')[0]}.length":
                     yield from _quotients(some, every, hundred, compared=False)
 
-    def _is_shared_in(self, count: Term, sentence: Meanings) -> bool:
+    def _is_shared_in(self, count: Term, sentence: Meanings, behind: str) -> bool:
         """Whether the sentence speaks of what the counted rows have in common."""
         value = _counted_by(count).partition("=")
+        if value[2] == f"{NONE}].length":
+            return self._none.says(value[0].removeprefix("["), behind)
         return bool(self._words.in_name(value[2].partition("]")[0]) & sentence)
 
     def _of_that(self, claim: Claim, bound: Bound, hundred: Decimal) -> Iterator[Calculation]:
@@ -102,6 +109,10 @@ class Shares:
                 if part.units == whole.units and part.row is not whole.row:
                     yield from _quotients(part, whole, hundred, compared=False)
 
+    def _names_one_thing(self, one: Term, other: Term) -> bool:
+        """Whether two fields are one at two times: `old_rent` and `new_rent`. A deposit is no rent that has grown."""
+        return has_stem(frozenset(word for word in one.own & other.own if not self._units.of(word)))
+
 
 def _counted_by(count: Term) -> str:
     """The value that counted rows share, as the path of their count has it; empty where all are counted."""
@@ -114,11 +125,6 @@ def _are_parts(one: Term, other: Term) -> bool:
     if one.column == other.column:
         return True
     return one.row is other.row and one.row is not NOWHERE and one.units == other.units
-
-
-def _names_one_thing(one: Term, other: Term) -> bool:
-    """Whether two fields are one thing at two times: `old_rent` and `new_rent`. A deposit is no rent that has grown."""
-    return has_stem(one.own & other.own)
 
 
 def _quotients(over: Term, under: Term, hundred: Decimal, *, compared: bool) -> Iterator[Calculation]:

@@ -24,7 +24,7 @@ class StateTable:
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         self._denies = re.compile(rf"(?:\b(?:{'|'.join(table['denials'])})\b(?!\.\s?\d)|n't\b)", re.I)
-        self._to_come = re.compile(rf"\b(?:{'|'.join(table['to_come'])})\s+to\s+be\b", re.I)
+        self._to_come = re.compile(rf"\b(?:{'|'.join(table['to_come'])})\s+to\s+be\b|^\W*to\s+be\b", re.I)
         self.partly, self.there = frozenset(table["partly"]), frozenset(table["there"])
         # In lower case: the month of May leaves nothing open.
         self._open = re.compile(rf"\b(?:{'|'.join(table['open'])})\b")

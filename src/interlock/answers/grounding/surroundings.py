@@ -31,6 +31,11 @@ class Surroundings:
         one = self._sentences.all[self.number(claim)]
         return self.text[one.start : one.end]
 
+    def behind(self, claim: Claim) -> str:
+        """What follows a claim, up to the next break or the end of its sentence."""
+        end = self._sentences.all[self.number(claim)].end
+        return self.text[claim.end : self._sentences.next_break(claim.end, end)]
+
     def beside(self, claim: Claim) -> list[Claim]:
         """The claims of the same sentence."""
         return self._claims[self.number(claim)]

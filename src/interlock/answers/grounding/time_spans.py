@@ -9,7 +9,7 @@ from decimal import Decimal
 from itertools import combinations, islice
 from typing import Protocol
 
-from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.claims import Claim, Units
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.field_names import snake_name
@@ -20,6 +20,8 @@ from interlock.answers.grounding.words import Meanings, has_stem
 
 TIME_UNITS = frozenset({"minute", "hour", "day", "week", "month", "year"})
 _DAYS = frozenset({"day", "week"})
+_CLOCK = frozenset({"minute", "hour"})
+_DURATION = re.compile(r"(?:^|_)(?:duration|length|travel_time|total)(?:_|$)", re.I)
 _MOST_PAIRED = 90
 _MOST_RATES = 30
 A_DAY = re.compile(r"(?:^|_)(?:a|per|each)_day$|(?:^|_)daily(?:_|$)|_per_day", re.I)
@@ -70,8 +72,10 @@ class KnownSpans:
         a_day = {column for column, field in fields.items() if A_DAY.search(field)}
         every = {column for column, field in fields.items() if _EVERY.search(field)}
         self.a_day = [term for term in terms if term.column in a_day][:_MOST_RATES]
-        self.told = {(id(term.row), unit) for term in terms for unit in term.units if fields[term.column] == f"{unit}s"}
-        """Rows that say themselves how long they last: `days`."""
+        self.told = {
+            (id(term.row), unit) for term in terms for unit in _units_told(fields[term.column], term.units & TIME_UNITS)
+        }
+        """Rows that say themselves how long they last: `days`, `duration_min`."""
         self.every = [term for term in terms if term.column in every and "hour" in term.units][:_MOST_RATES]
 
 
@@ -96,6 +100,8 @@ class TimeSpans:
         unit = next(iter(claim.units & TIME_UNITS))
         if unit in ("minute", "hour"):
             for one, other in combinations(self._known.times, 2):
+                if self._is_told(one, other, unit):
+                    continue
                 assert one.minutes is not None
                 assert other.minutes is not None
                 minutes = abs(one.minutes - other.minutes)
@@ -105,7 +111,7 @@ class TimeSpans:
             first, second = _day(one), _day(other)
             if first is None or second is None:
                 continue
-            if one.place.row is other.place.row and (id(one.place.row), unit) in self._known.told:
+            if self._is_told(one, other, unit):
                 continue
             if unit in _DAYS:
                 days = abs((first - second).days)
@@ -113,6 +119,10 @@ class TimeSpans:
             elif unit in ("month", "year"):
                 months = abs((first.year - second.year) * 12 + first.month - second.month)
                 yield _span(Decimal(months), "month", one, other)
+
+    def _is_told(self, one: Fact, other: Fact, unit: str) -> bool:
+        """Whether both ends are of a row that says itself how long it is, as of a flight between two time zones."""
+        return one.place.row is other.place.row and (id(one.place.row), unit) in self._known.told
 
     def lasting(self, claim: Claim) -> Iterator[Calculation]:
         """How long a stock lasts: 56 at two a day are 28 days. One of both is said in the sentence, or spoken of."""
@@ -177,6 +187,13 @@ def _are_of_two_rows(made: Calculation) -> bool:
 def _are_of_one_field(made: Calculation) -> bool:
     """Whether both ends are the same thing at two times: the old departure and the new one."""
     return has_stem(made.terms[0].own & made.terms[1].own)
+
+
+def _units_told(field: str, units: Units) -> Iterator[str]:
+    """The units in which a field says how long its row lasts: by its name, or of a duration in any."""
+    if _DURATION.search(field) is not None and units:
+        yield from _CLOCK if units <= _CLOCK else units
+    yield from (unit for unit in units if field.lower() == f"{unit}s")
 
 
 def _day(fact: Fact) -> date | None:

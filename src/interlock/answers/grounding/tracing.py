@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import date
 from decimal import Decimal
 from itertools import islice
 
@@ -27,10 +26,12 @@ from interlock.answers.grounding.expressions import derive, is_of_calendar
 from interlock.answers.grounding.field_fit import FieldFit
 from interlock.answers.grounding.figures import FigureMatcher, is_in_name
 from interlock.answers.grounding.index import FactIndex
-from interlock.answers.grounding.known_rows import fields_now, first_dated, largest_count, old_words, replaced_names
+from interlock.answers.grounding.kinds_apart import KindsApart
+from interlock.answers.grounding.known_rows import fields_now, largest_count, old_words, replaced_names
 from interlock.answers.grounding.meaning import ToolMeaning
-from interlock.answers.grounding.mentions import Names, is_within
+from interlock.answers.grounding.mentions import Names
 from interlock.answers.grounding.name_figures import is_only_a_name
+from interlock.answers.grounding.other_things import is_of_another
 from interlock.answers.grounding.past_words import is_past
 from interlock.answers.grounding.quotes import Quotes
 from interlock.answers.grounding.replaced_values import ReplacedValues
@@ -43,12 +44,12 @@ from interlock.answers.grounding.unread_things import is_said_to_exist
 from interlock.answers.grounding.users_words import UsersWords
 from interlock.answers.grounding.verbatim import Codes, OrdinalPhrases
 from interlock.answers.grounding.vocabulary import Vocabulary
+from interlock.answers.grounding.weekdays import DaysOfWeek
+from interlock.answers.grounding.words import has_stem
 
 _OVERLAPPING = 4
 """So many names may begin before a place and reach over it."""
-_MOST_DATED = 2_000
 _MOST_ASKED = 2_000
-_BESIDE = 12
 """A date so near to a day of the week is that day's."""
 OF_ANOTHER = "it is of something else"
 _ORDERS: tuple[Order, ...] = ("thing first", "figure first")
@@ -90,15 +91,21 @@ class Tracer:
         names_of = (mention.names.items() for mention in self._mentions)
         self._spoken = spoken = {(kind, name) for names in names_of for kind, same in names for name in same}
         self._index = FactIndex(evidence.facts, words.field_magnitudes.values(), words.measures, spoken)
-        self._binder = Binder(self._sentences, said, self._mentions, words.words, once(evidence.facts, replaced_names))
+        self._binder = Binder(
+            self._sentences,
+            said,
+            self._mentions,
+            words.words,
+            once(evidence.facts, replaced_names),
+            once(evidence.facts, KindsApart),
+        )
         self._counted = CountedRows(self._sentences, self._mentions, evidence.facts)
         self._cues = Cues(words.cues, self._sentences, words.words)
         things = {name for mention in self._mentions for name in mention.names.items()}
         self._most = max(once(evidence.facts, largest_count), Decimal(len(things)))
         self._fields = FieldFit(self._sentences, said, evidence.facts, words, self._cues, self._matcher)
-        self._dated = once(evidence.facts, first_dated, _MOST_DATED)
+        self._weekdays = DaysOfWeek(self._sentences, said, evidence.facts)
         self._old = once(evidence.facts, old_words)
-        self._days_in_texts: dict[str, Fact | None] = {}
         self._in_own_units = frozenset(
             name
             for meaning in meanings.values()
@@ -110,9 +117,8 @@ class Tracer:
         self._around = Surroundings(self._sentences, said, words.words)
         self._as_said = CountsAsSaid(self._around, once(evidence.facts, CountedStates, words.states, words.words))
         self._day_times = DayTimes(self._sentences, evidence.facts)
-        self._statements = SaidStatements(
-            self._sentences, self._mentions, evidence.facts, words, meanings, self._quotes
-        )
+        said_of = (self._sentences, self._mentions, evidence.facts)
+        self._statements = SaidStatements(*said_of, words, meanings, self._quotes)
 
     def run(self) -> list[Support]:
         """Each claim with what stands behind it."""
@@ -255,7 +261,10 @@ class Tracer:
         known = [one for one in known if not counts or not (one[0].counted or bound.speaks_of(one[0]) == 0)]
         free = claim.kind not in _OF_A_THING or self._fields.is_computed(claim)
         fitting = [(fact, how, 1 if free or fact.label else self._fit(bound, claim, fact)) for fact, how in known]
-        kept = [one for one in fitting if one[2] > 0] or [one for one in fitting if one[2] == 0]
+        kept = [one for one in fitting if one[2] > 0]
+        if all(fact.counted for fact, _how, _fit in kept):  # "for three nights", however many rows there are
+            others = [one for one in fitting if one[2] == 0 and not is_of_another(one[0], bound, self._facts)]
+            kept += [one for one in others if not kept or has_stem(bound.noun & one[0].own)]
         if not kept:
             for fact in find_compared(self._text, claim, bound, self._index):
                 if bound.fit(fact.place.row) >= 0 and self._may_be_used(fact, claim, bound):
@@ -329,7 +338,7 @@ class Tracer:
                 hours = [] if hour is None else [(fact, "exact") for fact in self._index.exact(hour)]
                 return [*self._figures(claim), *hours]
             case "weekday":
-                return [(fact, "exact") for fact in self._days(claim)]
+                return [(fact, "exact") for fact in self._weekdays.find(claim)]
             case "ratio":
                 return []
             case _:
@@ -342,30 +351,6 @@ class Tracer:
         # The 36 of Rope Walk 36 says nothing of how many there are.
         near = [fact for fact in near if fact.units or not is_in_name(fact)]
         return [(fact, how) for fact in near if (how := self._matcher.how(claim, fact)) is not None]
-
-    def _days(self, claim: Claim) -> list[Fact]:
-        """The dates that fall on a day of the week: those that the same sentence says, if it says any."""
-        sentence = self._sentences.all[self._sentences.at(claim.start)]
-        said = [
-            one.date
-            for one in self._said
-            if one.kind == "date"
-            and sentence.start <= one.start < sentence.end
-            and -_BESIDE < one.start - claim.end < _BESIDE
-        ]
-        written = self._day_in_text(claim.text.lower())
-        if written is not None:
-            return [written]
-        fits = [fact for fact in self._dated if _weekday(*fact.date) == claim.weekday]
-        spoken = [fact for fact in fits if not said or any(is_within(one, fact.date) for one in said)]
-        return spoken or [fact for fact in self._facts if fact.echo and claim.text.lower() in fact.text.lower()][:1]
-
-    def _day_in_text(self, day: str) -> Fact | None:
-        if day not in self._days_in_texts:
-            self._days_in_texts[day] = next(
-                (fact for fact in self._facts if not fact.echo and day in fact.text.lower()), None
-            )
-        return self._days_in_texts[day]
 
     def _may_be_used(self, fact: Fact, claim: Claim, bound: Bound) -> bool:
         """Whether a fact can stand behind what is said as true now."""
@@ -397,13 +382,6 @@ class Tracer:
         """Whether the whole line is said to be somebody else's: "According to read_mail: …"."""
         start = self._text.rfind("\n", 0, place) + 1
         return _ACCORDING_TO.match(self._text, start) is not None
-
-
-def _weekday(year: int | None, month: int | None, day: int | None) -> int:
-    try:
-        return date(year or 0, month or 0, day or 0).weekday()
-    except ValueError:
-        return -1
 
 
 def _addresses(said: Sequence[Claim]) -> list[tuple[int, int]]:

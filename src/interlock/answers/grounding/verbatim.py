@@ -43,7 +43,7 @@ class Codes:
 
 
 class OrdinalPhrases:
-    """Ordinals of an answer that a text of a result has before the same word: "a second count"."""
+    """Ordinals of an answer that a text of a result has before the same word ("a second count"), or are a field."""
 
     def __init__(self, text: str, said: Iterable[Claim], facts: Iterable[Fact]) -> None:
         self._phrases: dict[int, str] = {}
@@ -53,16 +53,21 @@ class OrdinalPhrases:
                 self._phrases[claim.start] = f"{claim.text} {behind[1]}".lower()
         wanted = set(self._phrases.values())
         self._found: dict[str, Fact] = {}
+        self._keys: dict[str, Fact] = {}
+        """Fields that are called by an ordinal alone: `first`, `second`."""
+        ordinals = {phrase.partition(" ")[0] for phrase in wanted}
         for fact in facts if wanted else ():
             if fact.text and fact.trusted and not (fact.asked or fact.echo or fact.stale):
                 lower = fact.text.lower()
+                if fact.is_key and lower in ordinals:
+                    self._keys.setdefault(lower, fact)
                 for phrase in wanted - self._found.keys():
                     if phrase in lower:
                         self._found[phrase] = fact
 
     def find(self, claim: Claim) -> Fact | None:
         """The text that has the ordinal with the word behind it."""
-        return self._found.get(self._phrases.get(claim.start, ""))
+        return self._found.get(self._phrases.get(claim.start, "")) or self._keys.get(claim.text.lower())
 
 
 def _places_of_codes(facts: Sequence[Fact]) -> dict[str, int]:

@@ -9,10 +9,11 @@ from interlock.answers.statements.consequences import Consequences
 from interlock.answers.statements.deeds import Deed, Doer, EffectStatement, Form, predicate_of
 from interlock.answers.statements.effect_calls import EffectCall, Things, ToolWords
 from interlock.answers.statements.effects import EffectState
-from interlock.answers.statements.explaining import explain
+from interlock.answers.statements.explaining import NEVER, explain
 from interlock.answers.statements.lexicon import Lexicon
 from interlock.answers.statements.matching import Match, Matcher
 from interlock.answers.statements.placements import is_put_nowhere
+from interlock.answers.statements.receipts import Receipts
 from interlock.answers.statements.reports import Reported
 from interlock.answers.statements.rows import Rows
 from interlock.answers.statements.told_states import ToldStates
@@ -22,7 +23,6 @@ from interlock.answers.statements.verb_kinds import Kind, kind_of, resolve_light
 from interlock.values import shorten
 
 _OTHERWISE = "the results say otherwise"
-_NEVER = "no call of this turn did this"
 
 
 class Records(NamedTuple):
@@ -52,14 +52,19 @@ class Judge:
         self._touched: dict[int, TouchedRows] = {}
         self._matcher = Matcher(records.tools, records.calls, records.things, words)
         self._consequences = Consequences(records.calls, records.objects, words)
+        self._receipts = Receipts(records.tools, records.calls, records.reported, self._matcher, words)
 
     def judge(self, deed: Deed) -> EffectStatement | None:
         """What the records say of a deed; None where nothing is claimed that they could contradict."""
         why = None if self._records.told.tells(deed) else self._objection(self._resolve(deed))
-        quoted = why and deed.doer is not Doer.SPEAKER and self._records.reported.quotes(deed.sentence.text)
-        if why is None or quoted:
+        if why is None or (why and deed.doer is not Doer.SPEAKER and self._is_quoted(deed)):
             return None
         return EffectStatement(shorten(deed.sentence.text, 300), deed.stance, agrees=not why, why=why)
+
+    def _is_quoted(self, deed: Deed) -> bool:
+        """Whether a result has the whole sentence, or why a call came to nothing is told in its own words."""
+        told = self._records.reasons.has_clause(deed.subject, deed.word, deed.after)
+        return told or self._records.reported.quotes(deed.sentence.text)
 
     def _resolve(self, deed: Deed) -> Deed:
         """The deed that is meant: of "the booking was placed" the booking, unless a tool of the turn places things.
@@ -78,7 +83,7 @@ class Judge:
         if deed.subject and deed.doer in (Doer.OTHER, Doer.HOUSE) and deed.verb in self._words.approvals:
             return self._by_other(deed) if deed.stance is Stance.DONE else None
         if deed.doer is Doer.OTHER and deed.verb in self._words.receipts and deed.stance is Stance.DONE:
-            return self._judge_receipt(deed)
+            return self._receipts.judge(deed)
         if deed.doer in (Doer.USER, Doer.OTHER):
             return None
         if deed.verb and kind_of(deed, self._words) is Kind.NO_DEED:
@@ -125,7 +130,7 @@ class Judge:
             return self._judge_anything(deed)
         if not match.surely and not self._is_claim(deed):
             return None
-        return explain(match.calls, match.fitting) or _NEVER
+        return explain(match.calls, match.fitting) or NEVER
 
     def _judge_state(self, deed: Deed) -> str | None:
         """That a thing is now as a call would have made it."""
@@ -141,7 +146,7 @@ class Judge:
             or any(word[:1].isdigit() for word in said)
             or self._records.reported.has_flag(self._matcher.stems(deed))
         )
-        return None if known or "now" not in deed.clause or not self._records.tools else _NEVER
+        return None if known or "now" not in deed.clause or not self._records.tools else NEVER
 
     def _of_other(self, deed: Deed, calls: Iterable[EffectCall]) -> str:
         """What is said of another thing than the calls were made to: by a name, a day or a place of another row."""
@@ -184,7 +189,7 @@ class Judge:
             return None if self._tells_any(deed, match) else explain(mine, mine)
         if not match.tools and not self._is_about_us(deed):
             return None
-        return None if self._tells_any(deed, match) or not self._records.tools else _NEVER
+        return None if self._tells_any(deed, match) or not self._records.tools else NEVER
 
     def _is_about_us(self, deed: Deed) -> bool:
         """Whether a phrase can be of a deed of ours: "a limit of 50 went out" is not, "a reminder went out" is."""
@@ -244,19 +249,7 @@ class Judge:
         told = self._records.quoted.tells(deed.verb, strictly=False) or self._has(EffectState.DONE)
         deeds = {*self._matcher.stems(deed)} - {deed.verb} & self._words.verbs.deed_stems
         ours = bool({*deed.clause} & {"you", "your"}) or bool(deeds)
-        return _NEVER if ours and not told and not {*deed.sentence.words} & self._words.reporting else None
-
-    def _judge_receipt(self, deed: Deed) -> str | None:
-        """ "Ana has received the reminder": what a tool of the turn sends, and nobody else."""
-        words, match = self._words, self._matcher.find(deed, by_noun=True)
-        senders = {tool.tool for tool in self._records.tools if (tool.verbs | tool.nouns) & words.sending}
-        told = match.fitting or self._matcher.naming(deed)
-        sent = [call for call in self._records.calls if call.effect.tool in senders]
-        # "She has the confirmation" names neither what sends nor what was sent.
-        mine = [call for call in sent if call in told] or (sent if deed.word in ("has", "got") else [])
-        if any(call.is_done for call in mine) or (not {*match.tools} & senders and not mine):
-            return None
-        return None if self._records.reported.tells(deed.verb, strictly=False) else explain(mine, mine) or _NEVER
+        return NEVER if ours and not told and not {*deed.sentence.words} & self._words.reporting else None
 
     # What was not.
 
@@ -326,9 +319,9 @@ class Judge:
         if any(call.effect.state in _TO_COME for call in match.fitting):
             return ""
         if deed.doer is Doer.SPEAKER and deed.word.endswith("ing") and "am" in deed.clause:
-            return explain(match.calls, match.fitting) or _NEVER  # "I am holding it for you": it is said to be so now
+            return explain(match.calls, match.fitting) or NEVER  # "I am holding it for you": it is said to be so now
         if deed.doer in (Doer.SPEAKER, Doer.HOUSE):
-            return (explain(match.calls, match.fitting) or _NEVER) if self._is_known(deed, match) else None
+            return (explain(match.calls, match.fitting) or NEVER) if self._is_known(deed, match) else None
         return explain(match.fitting, match.fitting) if match.fitting and match.surely else None
 
     def _judge_promise(self, deed: Deed) -> str | None:
@@ -336,7 +329,7 @@ class Judge:
             return ""
         things = {self._words.verbs.stem(word) for word in deed.clause if word in self._words.promise_things}
         reported = self._records.reported
-        return None if any(reported.tells(thing, strictly=False) for thing in things) else _NEVER
+        return None if any(reported.tells(thing, strictly=False) for thing in things) else NEVER
 
     def _judge_tried(self, deed: Deed) -> str | None:
         match = self._matcher.find(deed)
@@ -351,10 +344,11 @@ class Judge:
             return ""
         if deed.doer is not Doer.SPEAKER and self._is_reported(deed, surely=False):
             return None
-        return explain(mine, mine) or _NEVER
+        return explain(mine, mine) or NEVER
 
     def _is_known(self, deed: Deed, match: Match) -> bool:
-        return bool(match.tools) or deed.verb in self._words.verbs.deed_stems - self._words.soft
+        kept = deed.verb in self._words.keeping and "for" in deed.after  # "I am holding it for you"
+        return bool(match.tools) or kept or deed.verb in self._words.verbs.deed_stems - self._words.soft
 
     def _judge_waiting(self, deed: Deed) -> str | None:
         if "your" in deed.clause and self._has(EffectState.PLANNED):
@@ -374,7 +368,7 @@ class Judge:
             return None
         if not mine:
             waits = state is EffectState.WAITING or match.surely
-            return _NEVER if waits and deed.doer is Doer.NOBODY else None
+            return NEVER if waits and deed.doer is Doer.NOBODY else None
         return explain(mine, mine)
 
     def _judge_planned(self, deed: Deed) -> str | None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from interlock.answers.statements.effect_calls import EffectCall
 from interlock.answers.statements.effects import EffectState
 
+NEVER = "no call of this turn did this"
+
 
 def explain(calls: Sequence[EffectCall], fitting: Sequence[EffectCall]) -> str:
     """What the records say, in a sentence."""

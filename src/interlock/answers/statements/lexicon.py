@@ -23,7 +23,7 @@ class Lexicon:
         self.saying, self.unsaying, self.to_come = lists["saying"], lists["unsaying"], lists["to_come"]
         self.naming, self.untold, self.owed = lists["naming"], lists["untold"], lists["owed"]
         self.receipts, self.sending = self._stems(table["lists"]["receipts"]), self._stems(table["lists"]["sending"])
-        self._no_adverbs = lists["no_adverbs"]
+        self._no_adverbs, self.breakdowns = lists["no_adverbs"], lists["breakdowns"]
         self.auxiliaries: dict[str, str] = table["auxiliaries"]
         self.contractions: dict[str, tuple[str, ...]] = {k: tuple(v.split()) for k, v in table["contractions"].items()}
         self.joins, self.ends = frozenset(clauses["joins"]), frozenset(clauses["ends"])
@@ -49,6 +49,7 @@ class Lexicon:
         self.arrivals = frozenset(table["promises"]["arrivals"])
         self.gerunds, self.flows = self._stems(table["gerunds"]["verbs"]), self._stems(table["flows"]["verbs"])
         self.promise_things = frozenset(table["promises"]["things"])
+        self.keeping = self._stems(table["keeping"]["verbs"])
         requests, stem_of = table["requests"], verbs.stem
         self.requests, self.carriers = self._stems(requests["verbs"]), self._stems(requests["carriers"])
         self.handing = self.requests | self.carriers | self._stems(requests["handing"])

@@ -26,7 +26,7 @@ def find_deeds(sentence: Sentence, words: Lexicon) -> Iterator[Deed]:
     """The deeds of a sentence, clause by clause."""
     carry: _Carry | None = None
     clauses = list(split_clauses(sentence, words))
-    supposes = any(clause.lead is Lead.SUPPOSED or _is_awaited(clause) for clause in clauses)
+    supposes = any((c.lead is Lead.SUPPOSED or _is_awaited(c)) and not _is_time(c, words) for c in clauses)
     for clause in clauses:
         reader = _ClauseReader(clause, sentence, words, carry)
         for deed in reader.deeds():
@@ -112,6 +112,8 @@ class _ClauseReader:
     def _third_person(self, at: int) -> Iterator[Deed]:
         tokens, words = self._tokens, self._words
         subject = tokens[:at]
+        if subject == ("to",) and tokens[at] == "be":  # "€40, to be paid on arrival"
+            return
         negated = bool({*subject} & words.none) or "not" in subject or self._clause.lead_word == "nor"
         if tokens[at] in _GET:
             group = read_group(tokens, at + 1, words, negated=negated)
@@ -315,6 +317,8 @@ class _ClauseReader:
             stance = Stance.REQUESTED
         if stance is Stance.DONE and stem in self._words.refusals:
             stance = Stance.REFUSED
+        if stance is Stance.DONE and subject and {*after[:1]} & self._words.breakdowns:
+            stem, stance = "", Stance.UNSURE  # "the booking system stopped answering"
         if stance is Stance.DONE and stem == "hold" and {*after[:3]} & {"back", "off"}:
             stem, stance = "", Stance.NOT_DONE  # "I have held it back"
         return Deed(stem, word, doer, stance, self._tokens, self._sentence, subject, form, after)
@@ -332,6 +336,12 @@ def _is_awaited(clause: Clause) -> bool:
     return clause.lead is Lead.TIMED and clause.lead_word not in _LASTING
 
 
+def _is_time(clause: Clause, words: Lexicon) -> bool:
+    """Whether it only says when, and supposes nothing: "until tonight", "before 6 pm on Friday"."""
+    known = words.days | words.months | words.determiners | words.prepositions | _WHEN
+    return all(word in known or word[0].isdigit() or words.is_adverb(word) for word in clause.words)
+
+
 def _is_ellipsis(carry: _Carry, last: Clause) -> bool:
     """Whether a sentence ends with the auxiliary of what was asked for before: "and I did"."""
     ends = last.words[-1] in ("have", "did", "had") and bool({"i", "we"} & {*last.words}) and len(last.words) <= _SHORT
@@ -343,6 +353,9 @@ _UNSAID = frozenset({Stance.UNSURE, Stance.COMING, Stance.NOT_DONE, Stance.FAILE
 _HOLDING = frozenset({"has", "got"})
 _SHORT = 4
 _LASTING = frozenset({"until", "till", "before"})
+_WHEN = frozenset(
+    {"tomorrow", "noon", "midnight", "am", "pm", "morning", "afternoon", "evening", "night", "next", "week"}
+)
 _OURSELVES = frozenset({"i", "me", "we", "us", "our"})
 _APPOSED = frozenset({",", "(", ")"})
 _SOMEBODY = frozenset({"they", "he", "she", "who", "you"})

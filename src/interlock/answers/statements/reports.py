@@ -6,7 +6,7 @@ An answer may repeat that; it is no claim of ours.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from interlock.answers.statements.lexicon import Lexicon
 from interlock.values import Json
@@ -64,7 +64,7 @@ class Reported:
             # Of a flag, its name is what is so or is not: `paid: false`.
             said = value[:40].lower() if isinstance(value, str) else parts[-1] if value and parts else ""
             self._statuses.setdefault(key, set()).add(said)
-        if self._words.to_come & {*parts}:
+        if self._words.to_come & {*_without_minutes(parts, self._verbs.is_past)}:
             self.coming |= {self._verbs.stem(part) for part in parts} if value else set()
             return
         empty = value is None or value is False or value in (0, "", "no", "none") or value in ([], {})
@@ -107,6 +107,13 @@ class Reported:
         self._quoted += 1
         return any(said in text for text in self._texts)
 
+    def has_clause(self, subject: Sequence[str], verb: str, after: Sequence[str]) -> bool:
+        """Whether a text has the last word of a subject, its verb and the word behind: the server refused the …"""
+        if not subject or not after:
+            return False
+        said = f" {subject[-1]} {verb} {after[0]} "
+        return any(said in f" {text} ".replace(" s ", " ") for text in self._texts)
+
     def tells(self, stem: str, *, strictly: bool, of_all: bool = False) -> bool:
         """Whether results tell of the deed; `strictly`: as done, where a tool of the turn could have done it.
 
@@ -127,3 +134,8 @@ class Reported:
     def has_flag(self, stems: Iterable[str]) -> bool:
         """Whether results say of one of these things that it is or is not so."""
         return not self._flags.isdisjoint(stems)
+
+
+def _without_minutes(parts: Sequence[str], is_past: Callable[[str], bool]) -> Sequence[str]:
+    """The words of a field's name without a unit at its end: `delay_min` is in minutes, `paid_min` may be the least."""
+    return parts[:-1] if parts[-1:] == ["min"] and not any(map(is_past, parts)) else parts

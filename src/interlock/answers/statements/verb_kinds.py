@@ -20,6 +20,8 @@ class Kind(StrEnum):
 
 _KEPT_IN = frozenset({"file", "account", "profile", "record", "records", "system", "notes", "calendar"})
 _NEAR = 6
+"""So many words may stand between a verb and its particle, with that."""
+_OPENING = frozenset({"for", "on", "at", "to", "and", "from"})
 _PEOPLE = frozenset({"you", "that"})
 
 
@@ -36,14 +38,14 @@ def kind_of(deed: Deed, words: Lexicon) -> Kind:
 
 
 def _is_checked_in(deed: Deed, words: Lexicon) -> bool:
-    """ "I have checked her in", "checked you out at noon": no look at anything, unless it is in something."""
+    """ "I checked Ana in", "checked them out today": an "in" with nothing behind it that something could be in."""
     if not deed.word.startswith("check"):
         return False
-    at = next((n for n, word in enumerate(deed.after[:_NEAR]) if word in ("in", "out")), None)
-    if at is None:
-        return False
-    behind = deed.after[at + 1 : at + 2]
-    return not behind or words.is_adverb(behind[0]) or behind[0] in words.prepositions
+    for at, word in enumerate(deed.after[:_NEAR]):
+        behind = deed.after[at + 1 : at + 2]
+        if word in ("in", "out") and (not behind or words.is_adverb(behind[0]) or behind[0] in _OPENING):
+            return True
+    return False
 
 
 def _ambiguous_kind(deed: Deed, words: Lexicon) -> Kind:

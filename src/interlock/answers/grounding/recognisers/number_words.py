@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -35,6 +35,7 @@ _SINGLE = (
 )
 
 
+_PARTS_OF_UNITS = ("quarter", "third")
 _PARTED = {"hour": (60, "minutes"), "year": (12, "months")}
 _ODD = ("few ", "several ", "some ", "many ", "score", "every ", "grand", "tenner", "fiver")
 _SHORT_LEAD = 40
@@ -57,6 +58,15 @@ def _unclear_quantities(patterns: Sequence[str]) -> re.Pattern[str]:
     for pattern in patterns:
         compile_table(pattern, "numbers.unclear")
     return re.compile(rf"\b(?:{'|'.join(patterns)})(?!\w)", re.I)
+
+
+def _mixed_numbers(words: Iterable[str], unit: str) -> re.Pattern[str]:
+    """Three and three quarter hours: a whole number, and parts of the same unit."""
+    return re.compile(
+        rf"\b(?P<count>{'|'.join(words)})\s+and\s+(?P<n>an?|one|two|three)[\s-](?P<part>quarters?|thirds?)\b"
+        rf"(?:[\s-](?P<unit>{unit})\b)?",
+        re.I,
+    )
 
 
 class NumberWords:
@@ -98,6 +108,7 @@ class NumberWords:
             rf"(?P<whole>thousand|million|billion|{_SINGLE})\b",
             re.I,
         )
+        self._mixed = _mixed_numbers(self._words, unit)
         self._shares = re.compile(
             rf"\b(?:(?P<n>an?|{'|'.join(self._words)})[\s-])(?P<part>{parts})\b(?!-)(?!\s(?:of\s(?:19|20)\d\d|year))"
             rf"|\b(?P<multiple>{'|'.join(self._multiples)})\b",
@@ -119,6 +130,7 @@ class NumberWords:
         for find in (
             self._find_unclear,
             self._find_groups,
+            self._find_mixed,
             self._find_halves,
             self._find_large_parts,
             self._find_shares,
@@ -131,9 +143,27 @@ class NumberWords:
             text = blank(text, [(claim.start, claim.end) for claim in found])
         for claim in sorted(all_found, key=lambda claim: claim.start):
             context = self._numbers.context(written, claim.start)
-            # "About two and a half" is said to the half.
-            step = claim.step * 5 if context.about and claim.step == _FINE_HALF else claim.step
+            step = self._step_about(claim) if context.about else claim.step
             yield replace(claim, about=context.about, bound=context.bound, falls=context.falls, step=step)
+
+    def _step_about(self, claim: Claim) -> Decimal:
+        """How finely a figure is said behind "about": two and a half to the half, three quarters to the quarter."""
+        part = next((one for one in _PARTS_OF_UNITS if one in claim.text.lower()), None)
+        whole = next((one for one in _PARTED if one in claim.text.lower()), None)
+        if part is not None and whole is not None:
+            return Decimal(_PARTED[whole][0]) / self._parts[part]
+        return claim.step * 5 if claim.step == _FINE_HALF else claim.step
+
+    def _find_mixed(self, text: str) -> Iterator[Claim]:
+        """Three and three quarter hours, two and a third miles."""
+        for match in self._mixed.finditer(text) if self._shared.are_in(text.lower()) else ():
+            part = self._parts[match["part"].lower()]
+            number = self._words[match["count"].lower()] + Decimal(self._words.get(match["n"].lower(), 1)) / part
+            unit = (match["unit"] or "").lower()
+            size, unit = _PARTED.get(unit.removesuffix("s"), (1, unit))
+            step = Decimal("0.01") if size == 1 else Decimal(1)
+            units = self._units.of(unit)
+            yield Claim("number", match[0], match.start(), match.end(), number=number * size, step=step, units=units)
 
     def _find_halves(self, text: str) -> Iterator[Claim]:
         """Two and a half hours, half an hour, half a dozen, half of them."""
