@@ -125,7 +125,7 @@ class CountsAsSaid:
 
     def whole_of(self, claim: Claim) -> Claim | None:
         """The number of rows that a figure is said as a part of: three of the five."""
-        whole = next((one for one in self._around.beside(claim) if is_part_of(self._text, claim, one)), None)
+        whole = next((one for one in self._around.next_to(claim) if is_part_of(self._text, claim, one)), None)
         number = None if whole is None else whole.number
         return whole if number is not None and self._states.has_rows(number) else None
 
@@ -134,7 +134,7 @@ class CountsAsSaid:
         whole = self.whole_of(claim)
         if claim.number is None or claim.units or (whole is None and claim.kind == "ratio"):
             return []
-        if any(is_part_of(self._text, one, claim) for one in self._around.beside(claim)):
+        if any(is_part_of(self._text, one, claim) for one in self._around.next_to(claim)):
             return []  # what is said behind both is said of the part
         start = claim.end if whole is None else predicate_behind(self._text, whole) or whole.end
         return [

@@ -81,7 +81,7 @@ class _Fields:
 
     def add(self, known: _Known) -> None:
         self.all.append(known)
-        for kind, names in _names_around(known.row).items():
+        for kind, names in known.row.names_around().items():
             for name in names:
                 self._of_name[kind, name].append(known)
 
@@ -212,11 +212,6 @@ def is_some(fact: Fact, row: Sequence[Fact]) -> bool:
 
 def _is_of(row: Row, thing: Mention) -> bool:
     return any(row.names_of_kind(kind) & same for kind, same in thing.names.items())
-
-
-def _names_around(row: Row) -> Mapping[str, frozenset[str]]:
-    """What a row and those around it go by; of a kind the nearest."""
-    return {kind: names for one in reversed([*row.chain()]) for kind, names in one.names.items()}
 
 
 def _stems(name: str, words: WordTable) -> frozenset[str]:

@@ -72,6 +72,10 @@ class Row(msgspec.Struct, eq=False, gc=False):
         """What the nearest of them goes by that has a name of this kind."""
         return next((row.names[kind] for row in self.chain() if kind in row.names), frozenset())
 
+    def names_around(self) -> dict[str, frozenset[str]]:
+        """What it and those around it go by; of a kind the nearest."""
+        return {kind: names for row in reversed([*self.chain()]) for kind, names in row.names.items()}
+
 
 NOWHERE = Row(None, {})
 

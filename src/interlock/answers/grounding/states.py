@@ -62,7 +62,6 @@ class States:
         self._old = {(id(fact.place.row), fact.place.name) for fact in old}
         """Rows and their fields of which a change of the turn has made something else."""
         rows = once(facts, _rows_now)
-        self._rows = list(rows.values())[:_MOST_ROWS]
         self._before = _by_name(before.values())
         self._gone_names = _by_name(row for key, row in before.items() if key not in rows)
 
@@ -137,9 +136,11 @@ class States:
         hard = [mention for mention in here if (not mention.soft or _is_key(mention)) and not mention.compared]
         if not hard:
             return None
+        named = once(self._facts, _rows_by_all_names)
+        found = [{id(row): row for row in _rows_of(named, mention)} for mention in hard]
         if len(hard) == 2 and set(hard[0].names) == set(hard[1].names):  # A and B
-            return [row for row in self._rows if any(_match(row, mention) for mention in hard)]
-        return [row for row in self._rows if all(_match(row, mention) for mention in hard)]
+            return list((found[0] | found[1]).values())
+        return [row for key, row in found[0].items() if all(key in others for others in found[1:])]
 
     def _gone(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
         """Things that are said to be there still, and that a list has no longer after a change."""
@@ -234,6 +235,16 @@ def _rows_now(facts: Sequence[Fact]) -> dict[int, Row]:
         if row is not last and _is_now(fact):
             found.setdefault(id(row), row)
             last = row
+    return found
+
+
+def _rows_by_all_names(facts: Sequence[Fact]) -> dict[tuple[str, str], list[Row]]:
+    """The rows of now by the names that they have, or that what they are in has."""
+    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in islice(once(facts, _rows_now).values(), _MOST_ROWS):
+        for kind, names in row.names_around().items():
+            for name in names:
+                found[kind, name].append(row)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from decimal import Decimal
@@ -9,6 +10,8 @@ from decimal import Decimal
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.words import Meanings, WordTable
+
+_NEXT, _LONGEST_PART = 4, 300
 
 
 class Surroundings:
@@ -40,6 +43,12 @@ class Surroundings:
         """The claims of the same sentence."""
         return self._claims[self.number(claim)]
 
+    def next_to(self, claim: Claim) -> list[Claim]:
+        """The few claims before and behind one in its sentence, with it."""
+        here = self.beside(claim)
+        at = bisect_left(here, claim.start, key=lambda one: one.start)
+        return here[max(0, at - _NEXT) : at + _NEXT + 1]
+
     def figures(self, claim: Claim, *, earlier: bool = False) -> set[Decimal]:
         """The other figures of the same sentence; and those of the sentence before."""
         found = {one.number for one in self.beside(claim) if one is not claim and one.number is not None}
@@ -50,7 +59,7 @@ class Surroundings:
     def up_to_break(self, place: int) -> str:
         """What stands behind a place, up to the next break of its sentence."""
         end = self._sentences.all[self._sentences.at(place)].end
-        return self.text[place : self._sentences.next_break(place, end)]
+        return self.text[place : min(place + _LONGEST_PART, self._sentences.next_break(place, end))]
 
     def words(self, claim: Claim, *, earlier: bool = False) -> Meanings:
         """What the words of the sentence stand for that a claim stands in; and those of the sentence before."""
