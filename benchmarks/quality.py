@@ -49,7 +49,7 @@ the results, never a wrong answer.
 
 Answers to questions of sixteen domains, each through a turn whose tools return what is written beside it
 (`benchmarks/drafts.py`): right ones in free wording, and wrong ones of each kind. They were written from a description
-of the task alone. The rules were tuned on twelve of the domains (`benchmarks/drafts`), and not on the other four
+of the task alone. The rules were tuned on fourteen of the domains (`benchmarks/drafts`), and not on the other two
 (`benchmarks/drafts_kept`): expect what those show. A draft that is held costs a retry or a rendering of the results;
 one that is told ends in words of the turn's own, as a call waits or failed. Must: at most 1 % of the wrong ones leave,
 at most 5 % of the right ones are held.
