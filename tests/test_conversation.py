@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from pydantic import BaseModel
 
 from interlock import Runtime, tool
 from interlock.answers import Agent, Answers, Intent, TurnOutcome, TurnResult, TurnStatus, all_of, run_turn
@@ -18,6 +19,10 @@ from interlock.policy import parse_policy
 from interlock.testing import FirstChoice
 from tests.growth import LINEAR, growth
 from tests.test_turns import AGENT, NAMES, OPEN, opened, tools
+
+
+class Order(BaseModel):
+    well: bool
 
 
 @pytest.mark.parametrize(
@@ -155,6 +160,24 @@ def test_the_fixed_reply_is_made_of_the_agents_own_description() -> None:
 )  # fmt: skip
 def test_small_talk_that_says_nothing_may_leave(draft: str) -> None:
     assert says_nothing(TRAILS, tools(), draft)
+
+
+@pytest.mark.parametrize(
+    "draft",
+    ["Hello! It is ready and it is free of course.", "See you tomorrow at one.", "You are welcome, it is well."],
+)
+def test_small_talk_that_says_something_does_not(draft: str) -> None:
+    @tool(effect="read")
+    async def look(order: str) -> Order:
+        return Order(well=True)
+
+    assert not says_nothing(Agent(name="shop", tools=("look",)), [look], draft)
+
+
+@pytest.mark.parametrize("text", ["Hello! 🆆🅰🅻🅳🅾 🅸🆂 🅾🅿🅴🅽", "Hi 🔟", "thanks 🇴🇵🇪🇳"])
+def test_letters_in_boxes_are_letters(text: str) -> None:
+    assert phrases().recognise(text) is None
+    assert not says_nothing(TRAILS, tools(), text)
 
 
 @pytest.mark.parametrize(

@@ -934,3 +934,25 @@ async def test_without_a_session_too_the_denied_one_is_not_what_is_needed(stable
             assert [entity.name for entity in leaf.about] == ["Marengo"]
             await run_turn(turn, constrain(FirstChoice()))
     assert stable.made == [("file", "h-4")] * 2
+
+
+@pytest.mark.parametrize(
+    ("said", "is_reply"),
+    [
+        ("Waldo Lake", True),
+        ("Waldo Lake, please", True),
+        ("fire everybody at Waldo Lake", False),
+        ("salary at Waldo Lake", False),
+    ],
+)
+async def test_what_says_more_than_was_asked_for_is_no_answer_to_it(said: str, is_reply: bool) -> None:
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=make_tools([]))
+    session = Answers(runtime).session("ann")
+    async with session.turn("how many trees are down at Waldo?", agent=AGENT) as turn:
+        await turn.propose([Proposal("count_trees", {"place_id": "Waldo"})])
+        asked = await turn.finish("Which one?")
+    assert isinstance(asked, TurnResult)
+    assert asked.status is TurnStatus.ASKED
+    async with session.turn(said, agent=AGENT) as turn:
+        assert (turn.asked.reply is not None) == is_reply
+    await runtime.close()

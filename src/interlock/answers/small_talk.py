@@ -27,6 +27,29 @@ _YOU = re.compile(r"\b(you are|you|your|yours|yourself)\b", re.I)
 _I = {"you are": "I am", "you": "I", "your": "my", "yours": "mine", "yourself": "myself"}
 _PURPOSE = re.compile(r"[^.!?\n]{1,300}[.!?]?")
 _MOST_ABILITIES = 12
+_JOINING = frozenset(
+    {
+        "a",
+        "an",
+        "and",
+        "any",
+        "at",
+        "by",
+        "for",
+        "from",
+        "i",
+        "in",
+        "is",
+        "it",
+        "me",
+        "my",
+        "of",
+        "on",
+        "or",
+        "the",
+        "to",
+    }
+)
 
 
 def small_talk(agent: Agent, tools: Sequence[Tool], question: str, draft: str) -> str:
@@ -82,12 +105,12 @@ def _harmless_words() -> frozenset[str]:
 
 
 def _words_of_field(agent: Agent, tools: Sequence[Tool]) -> frozenset[str]:
-    """Keywords of one word, and the words of longer ones and of all names that no small talk is made of."""
+    """Keywords of one word, and the words of longer ones and of all names but for those that only join others."""
     keywords = [normalize(keyword) for intent in agent.intents for keyword in intent.keywords]
     names = [*(intent.name for intent in agent.intents), *(tool.name for tool in tools)]
     names += [name for tool in tools for schema in (tool.input.schema, tool.output.schema) for name in _fields(schema)]
-    parts = {word for name in (*keywords, *map(normalize, names)) for word in name.split()}
-    return frozenset(keywords) | (parts - _harmless_words())
+    parts = {word for keyword in keywords for word in keyword.split()} - _harmless_words()
+    return frozenset(keywords) | parts | ({word for name in map(normalize, names) for word in name.split()} - _JOINING)
 
 
 def _fields(schema: Json) -> Iterable[str]:

@@ -87,8 +87,9 @@ def read_reply(replying: Replying, text: str, *, sure: bool) -> UserReply | None
         return None
     values = reading.values()
     recognised = own.by not in ("default", "caller") and own.clear
-    # "Never mind, how is the other one?" is a question, though it names what could be an answer.
-    if (recognised or reading.asks) and not sure and (reading.has_more or not values):
+    # "Never mind, how is the other one?" is a question, though it names what could be an answer; and whatever says more
+    # than that is none either, as "fire Ann Lee today" does.
+    if not sure and ((values and reading.has_more) or ((recognised or reading.asks) and not values)):
         return None
     if not values:
         values = reading.as_said(sure=sure)
