@@ -135,3 +135,14 @@ async def test_prose_beside_any_call_does_not_leave_though_nothing_is_needed() -
     assert isinstance(result, TurnResult)
     assert prose not in result.answer
     await runtime.close()
+
+
+async def test_a_question_of_a_model_cannot_say_what_was_done() -> None:
+    runtime = opened(Agent(name="below", tools=("look",), default="look", semantic=False))
+    agent = Agent(name="one", tools=("look", "notify"), default="look", semantic=False)
+    for question, leaves in (("I have notified the crew. Anything else?", False), ("Which lake do you mean?", True)):
+        async with Answers(runtime).turn("How is it?", agent=agent) as turn:
+            result = await turn.ask(question)
+        assert result.status is TurnStatus.ASKED
+        assert (question in result.answer) == leaves
+    await runtime.close()

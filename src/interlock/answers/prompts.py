@@ -69,6 +69,11 @@ def failure_text(reason: str) -> str:
     return f"Unable to retrieve the data for this answer. {reason.rstrip('.')}. Please try again."
 
 
+def which_is_meant() -> str:
+    """In place of a question that said more than it may."""
+    return "Please say more precisely what you need."
+
+
 def refused_text(reason: str) -> str:
     """A person or a rule has said no to a required call."""
     return f"This was not done, as it was refused. {reason.rstrip('.')}."

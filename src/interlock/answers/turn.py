@@ -24,7 +24,7 @@ from interlock.answers.judge import Judges, judge_draft
 from interlock.answers.ladder import Ask, Force, Pass, Retry, Step, TurnState, next_step
 from interlock.answers.missing import Missing, missing_of
 from interlock.answers.parked import pending_ticket, resume_approved, with_denials
-from interlock.answers.prompts import instructions, retry_prompt
+from interlock.answers.prompts import instructions, retry_prompt, which_is_meant
 from interlock.answers.requirements import Requirement, tool_names
 from interlock.answers.result import TurnResult
 from interlock.answers.sessions.asked_back import describe_question
@@ -256,8 +256,11 @@ class Turn:
         """
         async with self._finishing:
             if self.result is None:
-                history = await self._histories.read(self.id)
+                history = await self.recall()
                 missing = (await self._lacking(history)).what
+                found = await check_draft(question, self.agent, history, (), self._ctx, question=self.asked.words)
+                if found.disagreements:  # a question is no place to say what was done
+                    question = which_is_meant()
                 asks = describe_question(self.asked.classified, missing, history, self._ctx.bindings, fields)
                 ending = self._ending(Ask(question), "", Grounded(), asks)
                 self.result = await finish_turn(self._writer, self._log, self._ctx, ending, history)
