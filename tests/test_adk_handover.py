@@ -341,3 +341,30 @@ async def test_what_an_agent_says_that_was_asked_is_no_finding(said: str) -> Non
     runner = InterlockRunner(App(name="asked", root_agent=boss, plugins=[InterlockPlugin(runtime, known)]))
     result = await runner.ask("What is the damage at Waldo Lake? I think 300.")
     assert claim not in result.answer
+
+
+async def test_a_text_that_is_withheld_is_not_in_the_state_of_the_session_either() -> None:
+    lie = "Waldo Lake is class 9."
+
+    async def answer_instead(callback_context: Any, llm_request: Any) -> LlmResponse:
+        return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=lie)]))
+
+    contracts = {one.name: one for one in tools()}
+    boss = LlmAgent(
+        name="boss",
+        model=Lines(CALL, ANSWER),
+        tools=[AdkTool(contracts["classify_damage"])],
+        output_key="answer",
+        before_model_callback=answer_instead,
+    )
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[*contracts.values(), *delegations(boss)])
+    known = Agent(name="boss", tools=("classify_damage",), intents=(DAMAGE,), semantic=False, max_retries=1)
+    plugin = InterlockPlugin(runtime, {"boss": known})
+    runner = InMemoryRunner(app=App(name="state", root_agent=boss, plugins=[plugin]))
+    session = await runner.session_service.create_session(app_name="state", user_id="u")
+    asked = types.Content(role="user", parts=[types.Part(text=QUESTION)])
+    events = [e async for e in runner.run_async(user_id="u", session_id=session.id, new_message=asked)]
+    assert lie not in str(events)
+    kept = await runner.session_service.get_session(app_name="state", user_id="u", session_id=session.id)
+    assert kept is not None
+    assert lie not in str(kept.state)

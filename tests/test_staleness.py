@@ -157,3 +157,20 @@ async def test_what_was_only_asked_for_is_no_value_though_the_field_is_called_so
     assert isinstance(found, TurnResult)
     assert found.verified, found
     await runtime.close()
+
+
+async def test_what_was_changed_until_a_question_is_answered_is_not_given_to_the_answer() -> None:
+    runtime = opened()
+    session = Answers(runtime).session("ann")
+    async with session.turn("rate of room 17", agent=AGENT, requires="get_rate") as turn:
+        await turn.propose([Proposal("get_rate", {"room": 17})])
+        first = await turn.finish("The rate of room 17 is 80.")
+    assert isinstance(first, TurnResult)
+    async with session.turn("price of a room", agent=AGENT, requires="get_price") as turn:
+        assert turn.asked.given == first.records
+        await turn.ask("Which room?", fields=("room_id",))
+    assert (await runtime.call("set_rate", {"room": 17, "rate": 95}, actor="bob", call_id="1")).ok
+    async with session.turn("r-18", agent=AGENT) as turn:
+        assert turn.asked.reply is not None
+        assert turn.asked.given == ()
+    await runtime.close()
