@@ -106,7 +106,9 @@ def _mark(source: Source, change: CallSeen, made: Source | None, words: WordTabl
         source.value, source.about, read_change(change.arguments, value, frozenset(all_fields(source.value)))
     )
     changed = [(_stems(name, words), kind) for name, kind in {*_fields(change.arguments), *_fields(value)}]
-    result = made.value.get("value") if made is not None and isinstance(made.value, dict) else None
+    result = None if made is None else made.value
+    if isinstance(result, dict) and "made" in result:  # beside what was asked for, and the keys
+        result = result.get("value")
     untold = _tells_nothing([change.arguments, result], ids)
     stale = tuple(
         name
