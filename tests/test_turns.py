@@ -11,7 +11,7 @@ import pytest
 from interlock import Result, Runtime, Status, ToolError, tool
 from interlock.answers import Again, Agent, Answers, Intent, TurnOutcome, TurnResult, TurnStatus, model_calls
 from interlock.answers.grounding import Source
-from interlock.answers.requirements import CallSeen, all_of, any_of, need, satisfies
+from interlock.answers.requirements import CallSeen, Need, all_of, any_of, need, satisfies
 from interlock.answers.runner import run_turn
 from interlock.audit import verify
 from interlock.errors import ConfigError, NotAllowed, NotFound, Permanent
@@ -326,13 +326,19 @@ async def test_another_call_after_a_forbidden_one_is_not_given_up() -> None:
     await runtime.close()
 
 
+OF_X, IN_SUMMER = need("look", where='args.trail == "x"'), need("look", where='args.season == "summer"')
+
+
 @pytest.mark.parametrize(
-    "second",
-    [{"trail": "x", "season": 7}, {"trail": "nowhere", "season": "summer"}, {"trail": "y", "season": "summer"}],
+    ("wanted", "second"),
+    [
+        (OF_X, {"trail": "x", "season": 7}),
+        (OF_X, {"trail": "nowhere", "season": "summer"}),
+        (OF_X, {"trail": "y", "season": "summer"}),
+        (IN_SUMMER, None),
+    ],
 )
-async def test_a_rule_against_one_way_to_ask_does_not_end_the_turn_once_another_was_tried(
-    second: dict[str, Any],
-) -> None:
+async def test_a_rule_against_another_way_to_ask_ends_no_turn(wanted: Need, second: dict[str, Any] | None) -> None:
     @tool(effect="read")
     async def look(trail: str, season: str) -> dict[str, Any]:
         if trail == "nowhere":
@@ -342,29 +348,10 @@ async def test_a_rule_against_one_way_to_ask_does_not_end_the_turn_once_another_
     policy = OPEN + '[[rule]]\nid = "no"\ntools = ["look"]\nwhen = "args.season == \'winter\'"\ndecision = "deny"\n'
     runtime = Runtime.open("memory://", policy=parse_policy(policy + 'reason = "not in winter"\n'), tools=[look])
     agent = Agent(name="trails", tools=("look",), semantic=False)
-    wanted = need("look", where='args.trail == "x"')
-    async with Answers(runtime).turn("how is x?", agent=agent, requires=wanted) as turn:
-        await turn.propose([Proposal("look", {"trail": "x", "season": "winter"})])
-        await turn.propose([Proposal("look", second)])
-        assert isinstance(await turn.finish("I cannot tell."), Again)
-        await turn.propose([Proposal("look", {"trail": "x", "season": "summer"})])
-        result = await turn.finish("x is class 3.")
-    assert isinstance(result, TurnResult)
-    assert result.verified
-    await runtime.close()
-
-
-async def test_what_a_rule_forbids_of_something_else_ends_no_turn() -> None:
-    @tool(effect="read")
-    async def look(trail: str, season: str) -> dict[str, Any]:
-        return {"trail": trail, "damage_class": 3}
-
-    policy = OPEN + '[[rule]]\nid = "no"\ntools = ["look"]\nwhen = "args.season == \'winter\'"\ndecision = "deny"\n'
-    runtime = Runtime.open("memory://", policy=parse_policy(policy + 'reason = "not in winter"\n'), tools=[look])
-    agent = Agent(name="trails", tools=("look",), semantic=False)
-    wanted = need("look", where='args.season == "summer"')
     async with Answers(runtime).turn("how is x in summer?", agent=agent, requires=wanted) as turn:
         await turn.propose([Proposal("look", {"trail": "x", "season": "winter"})])
+        if second is not None:
+            await turn.propose([Proposal("look", second)])
         assert isinstance(await turn.finish("I cannot tell."), Again)
         await turn.propose([Proposal("look", {"trail": "x", "season": "summer"})])
         result = await turn.finish("x is class 3.")
