@@ -83,7 +83,7 @@ async def test_the_options_of_the_user_are_kept_and_waits_are_bounded(
         connection = PostgresDialect(url, 2.0).connect()
         shown = [connection.one(f"SHOW {name}") for name in ("search_path", "lock_timeout", "statement_timeout")]
         assert shown == [("apart",), ("2s",), ("3s",)]
-        assert connection.one("SHOW idle_in_transaction_session_timeout") == ("3s",)
+        assert connection.one("SHOW idle_in_transaction_session_timeout") == ("1600ms",)
         connection.close()
         monkeypatch.setenv("PGOPTIONS", "-c search_path=apart")
 
@@ -106,7 +106,8 @@ async def test_a_worker_that_is_stopped_in_a_transaction_does_not_hold_the_other
                 stopped.set()
                 going_on.wait(30)
 
-    first, second = open_store(postgres, busy_s=0.2, faults=Stops()), open_store(postgres, busy_s=8)
+    # Both wait as long as the other: whoever stands still is cut off before anybody gives up waiting for it.
+    first, second = open_store(postgres, busy_s=3, faults=Stops()), open_store(postgres, busy_s=3)
     held = asyncio.create_task(first.commit(batch(reserve("a"), entry(1))))
     await asyncio.to_thread(stopped.wait, 30)
     assert isinstance(await second.commit(batch(reserve("b"), entry(2))), Committed)

@@ -187,6 +187,7 @@ async def test_a_frozen_worker_does_not_make_the_others_fail(tmp_path: Path, pos
             await freeze_inside_a_transaction(workers, "w1", postgres)
             enqueue_run(loaded.settings, request_for("r2", slugs[25:]))
             workers.start("w2")
+            await workers.wait_ready("w2")
             ended = [await wait_until(partial(_ended, runs, name), name) for name in ("r2", "r1")]
             assert {run.worker for run in ended} == {"w2"}
             workers.thaw("w1")

@@ -39,8 +39,9 @@ def _options(url: str, wait_ms: int) -> str:
     bounds = {
         "lock_timeout": wait_ms,
         "statement_timeout": wait_ms + 1000,
-        # A worker that is stopped in the middle of its transaction holds rows that all others wait for.
-        "idle_in_transaction_session_timeout": wait_ms + 1000,
+        # A worker that is stopped in the middle of its transaction holds rows that all others wait for: its session
+        # ends before those who wait give up.
+        "idle_in_transaction_session_timeout": max(1, wait_ms * 4 // 5),
         "client_min_messages": "warning",
     }
     return " ".join((str(given), *(f"-c {name}={value}" for name, value in bounds.items()))).strip()
