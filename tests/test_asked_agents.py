@@ -7,12 +7,22 @@ from typing import Any
 import pytest
 
 from interlock import Runtime, tool
-from interlock.answers import Again, Agent, Answers, TurnResult, TurnStatus, delegation, run_turn
+from interlock.answers import (
+    Again,
+    Agent,
+    Answers,
+    TurnOutcome,
+    TurnResult,
+    TurnStatus,
+    delegation,
+    run_turn,
+)
 from interlock.answers.requirements import all_of
+from interlock.answers.statements.effects import EffectState
 from interlock.errors import NotAllowed, Permanent
 from interlock.models import Proposal, Reply, Request
 from interlock.policy import parse_policy
-from tests.test_turns import OPEN
+from tests.test_turns import OPEN, REVIEWED
 
 PLACES = {"w1": "Waldo Lake", "b1": "Bobby Lake"}
 
@@ -145,4 +155,33 @@ async def test_a_question_of_a_model_cannot_say_what_was_done() -> None:
             result = await turn.ask(question)
         assert result.status is TurnStatus.ASKED
         assert (question in result.answer) == leaves
+    await runtime.close()
+
+
+async def wait_below(runtime: Runtime, above: Agent) -> tuple[str, TurnResult]:
+    """A turn whose specialist has proposed what a person has to allow."""
+    model = Script(ask("Tell the crew."), Proposal("notify", {"to": "crew"}), "It waits for a person.")
+    async with Answers(runtime).turn("Tell the crew.", agent=above) as turn:
+        return turn.id, await run_turn(turn, model)
+
+
+@pytest.mark.parametrize("approve", [True, False])
+async def test_what_was_decided_below_is_known_above(approve: bool) -> None:
+    below = Agent(name="below", tools=("notify",), default="notify", semantic=False, max_retries=0)
+    above = Agent(name="above", tools=("below",), default="below", semantic=False, max_retries=0)
+    runtime = Runtime.open("memory://", policy=parse_policy(REVIEWED), tools=[notify, delegation(below)])
+    turn_id, left = await wait_below(runtime, above)
+    assert left.status is TurnStatus.WAITING
+    async with Answers(runtime).reopen(turn_id, agent=above) as turn:  # nobody has decided yet
+        waits = await run_turn(turn, Script("The crew was told."))
+    assert (waits.status, waits.ticket) == (TurnStatus.WAITING, left.ticket)
+    await Answers(runtime).decide(left.ticket or "", approve=approve, by="user:boss", reason="NO, never.")
+    async with Answers(runtime).reopen(turn_id, agent=above) as turn:
+        done = await run_turn(turn, Script("The crew was notified."))
+    if approve:
+        assert (done.outcome, done.verified) == (TurnOutcome.PASSED, True)
+        assert [(effect.tool, effect.state) for effect in done.effects] == [("notify", EffectState.DONE)]
+    else:
+        assert done.status is TurnStatus.TOOL_FAILED
+        assert "user:boss denied it: NO, never" in done.answer
     await runtime.close()

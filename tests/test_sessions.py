@@ -956,3 +956,17 @@ async def test_what_says_more_than_was_asked_for_is_no_answer_to_it(said: str, i
     async with session.turn(said, agent=AGENT) as turn:
         assert (turn.asked.reply is not None) == is_reply
     await runtime.close()
+
+
+async def test_a_question_is_answered_only_by_the_one_who_was_asked(world: World) -> None:
+    asked = await world.ask("How many trees in spring?", on_behalf_of="user:ann")
+    assert asked.status is TurnStatus.ASKED
+    others: list[dict[str, Any]] = [
+        {},
+        {"on_behalf_of": "user:bob"},
+        {"on_behalf_of": "user:ann", "principal": "svc:other"},
+    ]
+    for whom in others:
+        with pytest.raises(NotAllowed):
+            await world.answers.reopen(asked.turn, agent=AGENT, reply="Cedar Creek", **whom)
+    await world.answers.reopen(asked.turn, agent=AGENT, reply="Cedar Creek", on_behalf_of="user:ann")

@@ -52,7 +52,7 @@ async def fetch_result(store: Store, turn: str) -> TurnResult:
 async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: str | None) -> Asked:
     """What a turn that waited is gone on with, by whom it was opened for; what it knew is known again."""
     records = await _own_records(ctx.store, turn)
-    history = await read_history(ctx.store, turn, evidence=False, depth=0)
+    history = await read_history(ctx.store, turn, evidence=False)
     opened, record = history.opened, next((r for r in records if isinstance(event_of(r), Opened)), None)
     if opened is None or record is None:
         raise NotAllowed(f"the beginning of turn {turn!r} is not in the ledger; it cannot be gone on with")
@@ -98,6 +98,16 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
         settled=settled,
         said=tuple(reply["reply"] for _event, reply in replies if isinstance(reply.get("reply"), str)),
         units=opened.units,
+    )
+
+
+def refuse_others_reply(asked: Asked, principal: str, on_behalf_of: str | None) -> None:
+    """What is said to a question counts as the user's own words: nobody else can say it."""
+    if (principal, on_behalf_of) == (asked.principal, asked.on_behalf_of):
+        return
+    whom = asked.principal if asked.on_behalf_of is None else f"{asked.principal} on behalf of {asked.on_behalf_of}"
+    raise NotAllowed(
+        f"turn {asked.id!r} has asked {whom}, who alone can answer; say who does with principal= and on_behalf_of="
     )
 
 

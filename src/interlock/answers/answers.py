@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack
 import msgspec
 
 from interlock.answers.agent import Agent, require_agent
-from interlock.answers.answer_review import decide_answer, fetch_result, reopen_turn
+from interlock.answers.answer_review import decide_answer, fetch_result, refuse_others_reply, reopen_turn
 from interlock.answers.asked import Asked, Carried, refuse_long_question
 from interlock.answers.entities import Entities, bind, delegates
 from interlock.answers.grounding import Source
@@ -111,21 +111,30 @@ class Answers:
         )
 
     def reopen(
-        self, turn: str, *, agent: Agent, on_behalf_of: str | None = None, resume: bool = True, reply: str | None = None
+        self,
+        turn: str,
+        *,
+        agent: Agent,
+        principal: str | None = None,
+        on_behalf_of: str | None = None,
+        resume: bool = True,
+        reply: str | None = None,
     ) -> PendingTurn:
         """Go on with a turn that waited for a person, under a new deadline: what it had done still counts.
 
         `async with answers.reopen(turn, agent=agent) as turn`, like a new one; awaited, it is that turn, not entered.
         When it is entered, its calls that were approved meanwhile are made, each with its own ticket. `resume=False`:
-        they are left to whoever goes on, as their tools cannot be run from here. `reply`: what somebody says to the
-        question that the turn has asked.
+        they are left to whoever goes on, as their tools cannot be run from here. `reply`: what was said to the
+        question that the turn has asked, by the one whom it was opened for (`principal`, `on_behalf_of`).
         """
         require_agent(agent)
+        refuse_odd_names({"principal": principal, "on_behalf_of": on_behalf_of}, self.runtime)
 
         async def find() -> Turn:
             asked = await reopen_turn(self.runtime.context, turn, agent.name, on_behalf_of)
             if reply is not None:
                 refuse_long_question(reply, self.runtime.context.limits)
+                refuse_others_reply(asked, principal or self.runtime.principal, on_behalf_of)
                 asked = answer_question(self.runtime.context, agent, asked, reply, self.classify)
             return self._turn(agent, msgspec.structs.replace(asked, resumes=resume))
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from msgspec.structs import replace
 
 from interlock.answers.asked import Carried
 from interlock.answers.history import Histories, History
 from interlock.answers.ladder import TurnOutcome
 from interlock.answers.missing import Missing, missing_of
-from interlock.answers.requirements import CallSeen, Need, Requirement, leaves, without_entities
+from interlock.answers.parked import pending_ticket, with_denials
+from interlock.answers.requirements import NOTHING, CallSeen, Need, Requirement, leaves, without_entities
+from interlock.engine import EngineContext
 from interlock.values import Status, Value
 
 _MET = (
@@ -39,8 +43,13 @@ async def missing_above(histories: Histories, carried: Carried, turn: str, agent
     return missing_of(carried.requirement, replace(above, inner=(*above.inner, answers)))
 
 
-async def unmet_child(histories: Histories, history: History) -> UnmetChild | None:
-    """The first delegation that did not succeed; a later one for the same makes up for it."""
+async def unmet_child(
+    ctx: EngineContext, histories: Histories, history: History, useless: Collection[str] = ()
+) -> UnmetChild | None:
+    """The first delegation that did not succeed; a later one for the same makes up for it.
+
+    `useless`: tickets whose approval no call can be made with any more.
+    """
     unmet: list[tuple[tuple[str, Requirement | None], frozenset[str], UnmetChild]] = []
     for child in history.children:
         inner = await histories.read(child, evidence=False, depth=0)
@@ -51,6 +60,10 @@ async def unmet_child(histories: Histories, history: History) -> UnmetChild | No
         things = frozenset() if inner.opened is None else _things(inner.opened.requires)
         unmet = [one for one in unmet if one[0] != (agent, needed) or one[1] - things]
         found = _find_unmet(agent, inner)
+        if found is not None and found.ticket is not None:
+            whole = await with_denials(ctx, await histories.read(child, evidence=False))
+            if await pending_ticket(ctx, whole, useless) is None:
+                found = _find_unmet_since(agent, whole)
         if found is not None:
             unmet.append(((agent, needed), things, found))
     return unmet[0][2] if unmet else None
@@ -58,6 +71,15 @@ async def unmet_child(histories: Histories, history: History) -> UnmetChild | No
 
 def _things(requirement: Requirement) -> frozenset[str]:
     return frozenset(one.name.lower() for leaf in leaves(requirement) for one in leaf.about)
+
+
+def _find_unmet_since(agent: str, inner: History) -> UnmetChild | None:
+    """What a turn lacks that waited for people, once they have decided: nothing, where what they allowed was needed."""
+    lacking = missing_of(NOTHING if inner.opened is None else inner.opened.requires, inner)
+    if lacking.what is None:
+        return None
+    refused = lacking.refused or lacking.failed
+    return UnmetChild(Need(tool=agent), failed=f"{agent}: {refused}" if refused else "")
 
 
 def _find_unmet(agent: str, inner: History) -> UnmetChild | None:

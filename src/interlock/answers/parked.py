@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
@@ -48,11 +48,20 @@ async def with_denials(ctx: EngineContext, history: History) -> History:
     if not denied:
         return history
     notes = [Note(f"{ticket.tool} was not done: {_denial(ticket)}.") for ticket in denied.values()]
-    calls = [
-        _refuse(call, denied[call.ticket]) if call.status is Status.PARKED and call.ticket in denied else call
-        for call in history.calls
-    ]
-    return msgspec.structs.replace(history, calls=tuple(calls), notes=(*history.notes, *notes))
+    return msgspec.structs.replace(
+        history,
+        calls=_refused_among(history.calls, denied),
+        inner=_refused_among(history.inner, denied),
+        below=_refused_among(history.below, denied),
+        notes=(*history.notes, *notes),
+    )
+
+
+def _refused_among(calls: Iterable[CallSeen], denied: Mapping[str, Ticket]) -> tuple[CallSeen, ...]:
+    found = ((call, denied.get(call.ticket or "")) for call in calls)
+    return tuple(
+        call if ticket is None or call.status is not Status.PARKED else _refuse(call, ticket) for call, ticket in found
+    )
 
 
 def _refuse(call: CallSeen, ticket: Ticket) -> CallSeen:
@@ -67,8 +76,12 @@ def _denial(ticket: Ticket) -> str:
 
 
 async def _tickets(ctx: EngineContext, history: History, *states: TicketState) -> list[Ticket]:
-    """Those in one of these states, each once: a call that was proposed again waits under the same ticket."""
-    names = dict.fromkeys(c.ticket for c in history.calls if c.status is Status.PARKED and c.ticket is not None)
+    """Those in one of these states, each once: a call that was proposed again waits under the same ticket.
+
+    Also those of the turns that it delegated to: whoever asked there is no longer there to hear of them.
+    """
+    calls = (*history.calls, *history.below)
+    names = dict.fromkeys(call.ticket for call in calls if call.status is Status.PARKED and call.ticket is not None)
     found = [await ctx.store.ticket(name) for name in names]
     now_us = await ctx.store.now_us(ctx.clock.now_us())
     return [ticket for ticket in found if ticket is not None and state_of(ticket, now_us) in states]

@@ -349,7 +349,7 @@ class Turn:
 
     async def _state(self, history: History, draft: str, model: ModelState) -> tuple[TurnState, Grounded]:
         lacking = await self._lacking(history)
-        child = await unmet_child(self._histories, history)
+        child = await unmet_child(self._ctx, self._histories, history, self.set_aside)
         sources, question, has_results = (
             (*history.sources, *self._given),
             self.asked.words,

@@ -13,6 +13,9 @@ from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection
 
 _WHATEVER = (None,) * 7
+PAGE = 2000
+_FEW = 16
+_LAST = 2**62
 Head = TypeVar("Head", LaneHead, Checkpoint)
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, msgspec.MsgspecError)
 """What comes of a row that we have not written."""
@@ -26,7 +29,41 @@ class _Rows(msgspec.Struct, array_like=True):
     rows: list[_Row]
 
 
-def scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any, ...]]:
+class Page(msgspec.Struct, frozen=True):
+    """A part of the records that answer a query: those between two ids, at most so many."""
+
+    query: Query
+    last: int
+    until: int
+    size: int
+    left: int | None
+    """How many are wanted at all; None for as many as there are."""
+    few: bool = False
+    """Whether an index finds them, and they are so few that they are read at once."""
+
+    def read(self, connection: Connection) -> list[_Row]:
+        return msgspec.convert((connection.rows(*_scan(self.query, self.last, self.until, self.size)),), _Rows).rows
+
+    def after(self, found: list[_Row]) -> Page | None:
+        """The part that comes after this one; None if this was the last."""
+        if len(found) < self.size:
+            return None
+        if self.left is None:
+            return Page(self.query, found[-1][0], self.until, PAGE, None)
+        left = self.left - len(found)
+        return Page(self.query, self.last, found[-1][0] - 1, min(PAGE, left), left) if left > 0 else None
+
+
+def first_page(query: Query, *, reads_at_once: bool) -> Page:
+    """One record, or those of a turn, are found by an index. A turn may be long: only its first few come at once."""
+    until = _LAST if query.until is None else query.until
+    few = reads_at_once and (until - query.after <= 1 or query.turn is not None)
+    most = _FEW if few else PAGE
+    size = most if query.newest is None else min(most, query.newest)
+    return Page(query, query.after, until, size, query.newest, few)
+
+
+def _scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any, ...]]:
     """Which statement answers a query, and its parameters."""
     wanted = (query.lane, query.call, query.actor, query.tool, query.status, query.since_us, query.before_us)
     newest, turn = query.newest is not None, query.turn
@@ -37,10 +74,6 @@ def scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any
     if turn is not None:
         return sql.NEWEST_TURN if newest else sql.SCAN_TURN, (turn, last, until, *filters, size)
     return sql.NEWEST if newest else sql.SCAN, (last, until, *filters, size)
-
-
-def checked_rows(connection: Connection, statement: str, parameters: tuple[Any, ...]) -> list[_Row]:
-    return msgspec.convert((connection.rows(statement, parameters),), _Rows).rows
 
 
 class _Accounts(msgspec.Struct, array_like=True):

@@ -25,7 +25,7 @@ from interlock.stores.open_claims import OpenClaims
 from interlock.stores.opening import migrate, missing_heads
 from interlock.stores.payload_keys import PayloadKeys
 from interlock.stores.renewal import Renewals
-from interlock.stores.row_reading import UNREADABLE, accounts, checked_rows, explain_damage, read_typed, scan
+from interlock.stores.row_reading import PAGE, UNREADABLE, Page, accounts, explain_damage, first_page, read_typed
 from interlock.stores.state import PendingWrites, State, Table, Wanting, receipt
 from interlock.stores.stored_payloads import Payloads
 from interlock.stores.witness import Witness
@@ -40,10 +40,7 @@ from interlock.transitions import (
 )
 
 T = TypeVar("T")
-_PAGE = 2000
-_FEW = 16
 _TRIES = 5
-_LAST = 2**62
 _MARGIN_S = 5.0
 _TIMELESS: frozenset[Table] = frozenset({"records", "accounts", "buckets"})
 """What claims, tickets and halts have nothing to do with; budgets and rates go by the caller's time."""
@@ -107,32 +104,27 @@ class SqlStore:
         return self._writer.commit(batch)
 
     async def records(self, query: Query) -> AsyncIterator[Stored]:
-        last, left = query.after, query.newest
-        until = _LAST if query.until is None else query.until
-        # One record, or those of a turn, are found by an index. A turn may be long: only its first few come at once.
-        few = self._dialect.reads_at_once and (until - last <= 1 or query.turn is not None)
-        while left is None or left > 0:
-            most = _FEW if few else _PAGE
-            size = most if left is None else min(most, left)
-            statement, parameters = scan(query, last, until, size)
-            ask = partial(checked_rows, statement=statement, parameters=parameters)
-            rows, few = await self._on_reader(ask, few=few), False
-            for row in rows:
-                yield Stored(*row)
-            if len(rows) < size:
-                return
-            if left is None:
-                last = rows[-1][0]
-            else:
-                left, until = left - len(rows), rows[-1][0] - 1
+        page: Page | None = first_page(query, reads_at_once=self._dialect.reads_at_once)
+        ahead: asyncio.Task[list[Any]] | None = None
+        try:
+            while page is not None:
+                found = await (ahead or self._on_reader(page.read, few=page.few))
+                page = page.after(found)
+                # The next part is read while this one is looked at.
+                ahead = None if page is None else asyncio.create_task(self._on_reader(page.read))
+                for row in found:
+                    yield Stored(*row)
+        finally:
+            if ahead is not None:
+                ahead.cancel()
 
     async def payload(self, record: int) -> bytes | None:
         return await self._on_reader(lambda c: self._payloads.read(c, record), few=True)
 
     async def payload_ids(self) -> AsyncIterator[int]:
-        last, size = 0, _PAGE
-        while size == _PAGE:
-            ask = partial(Connection.rows, statement=sql.PAYLOAD_IDS, parameters=(last, _PAGE))
+        last, size = 0, PAGE
+        while size == PAGE:
+            ask = partial(Connection.rows, statement=sql.PAYLOAD_IDS, parameters=(last, PAGE))
             found = await self._on_reader(ask)
             for row in found:
                 yield int(row[0])
