@@ -106,7 +106,10 @@ def test_a_name_that_fits_several_means_any_of_them() -> None:
     both = {"w-1": "Waldo Lake", "w-2": "Waldo Mountain"}
     assert named("How is Waldo doing?", both) == [("w-1", "w-2")]
     assert named("How is Waldo Lake doing?", {"w-1": "Waldo Lake", "w-2": "Waldo Lake"}) == [("w-1", "w-2")]
-    assert named("How is Waldo doing?", {f"w-{n}": f"Waldo {n}" for n in range(9)}) == []
+    many = {f"w-{n}": f"Waldo {n}" for n in range(60)}
+    assert named("How is Waldo doing?", dict(list(many.items())[:9])) == [tuple(many)[:9]]
+    assert named("How is Waldo doing?", many) == [], "a part of so many names is no name"
+    assert named("How is Waldo doing?", dict.fromkeys(many, "Waldo")) == [tuple(many)]
 
 
 def test_choices_are_words_of_the_language_and_bind_only_by_what_is_none() -> None:

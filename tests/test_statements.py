@@ -25,6 +25,7 @@ from interlock.answers.statements import (
 from interlock.cli.contracts import describe_contract
 from interlock.policy import parse_policy
 from interlock.reasons import Reason
+from interlock.testing import ManualClock
 from tests.growth import LINEAR, growth
 
 SCHEMA = {
@@ -745,7 +746,7 @@ class Orders:
         self.refunds[key] = state
 
 
-def shop(store_url: str) -> Runtime:
+def shop(store_url: str, **parts: Any) -> Runtime:
     orders = Orders()
 
     @tool(effect="read")
@@ -766,7 +767,8 @@ def shop(store_url: str) -> Runtime:
         """Sends an e-mail."""
         return True
 
-    return Runtime.open(store_url, policy=parse_policy(POLICY), tools=[find_order, refund_payment, send_email])
+    tools = [find_order, refund_payment, send_email]
+    return Runtime.open(store_url, policy=parse_policy(POLICY), tools=tools, **parts)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -870,6 +872,38 @@ async def test_the_line_stands_below_escalated_and_failed_answers_too(url: str) 
     assert result.outcome is TurnOutcome.TOOL_FAILED
     assert "refund_payment (record " in result.answer
     assert result.effects[0].state in (EffectState.FAILED, EffectState.UNKNOWN)
+    await runtime.close()
+
+
+async def test_the_line_below_a_released_answer_says_how_it_stands_then(url: str) -> None:
+    runtime = shop(url)
+    answers = Answers(runtime)
+    async with answers.turn("refund A-1", agent=AGENT) as turn:
+        await turn.call("refund_payment", {"order_id": "A-1", "amount": 20.0})
+        while isinstance(result := await turn.finish("It is done."), Again):
+            pass
+    await runtime.operations.undo(turn=turn.id)
+    await answers.decide(result.ticket or "", approve=True, by="user:boss")
+    released = await answers.result(turn.id)
+    assert (released.status, released.effects[0].state) == (TurnStatus.RELEASED, EffectState.UNDONE)
+    assert "Done and taken back since: refund_payment (record " in released.answer
+    await runtime.close()
+
+
+async def test_what_nobody_decided_in_time_waits_no_longer() -> None:
+    clock = ManualClock()
+    runtime = shop("memory://", clock=clock)
+    async with Answers(runtime).turn("refund A-1", agent=AGENT) as turn:
+        await turn.call("find_order", {"order_id": "A-1"})
+        await turn.call("refund_payment", {"order_id": "A-1", "amount": 200.0})
+        waiting = await turn.finish("I have refunded $200.")
+    assert isinstance(waiting, TurnResult)
+    clock.advance(30 * 24 * 3600)
+    async with Answers(runtime).reopen(turn.id, agent=AGENT) as again:
+        result = await again.finish("Order A-1 is open.")
+    assert isinstance(result, TurnResult)
+    assert [effect.state for effect in result.effects] == [EffectState.REFUSED]
+    assert "Waiting" not in result.answer
     await runtime.close()
 
 

@@ -17,6 +17,7 @@ from interlock.answers.requirements import leaves
 from interlock.answers.result import Action, TurnResult, TurnStatus
 from interlock.answers.sessions.settled import Settled, bind_settled
 from interlock.answers.statements import with_closing_line
+from interlock.answers.statements.recorded import recorded_effects
 from interlock.answers.workflows import Workflow
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
@@ -132,6 +133,10 @@ async def decide_answer(writer: LedgerWriter, name: str, state: TicketState, rea
     if "draft" not in payload or ticket.binding != _binding(writer, ticket, payload["draft"]):
         raise NotAllowed(f"the draft that ticket {name!r} is about was deleted or altered; it cannot be released")
     before = msgspec.convert(payload["result"], TurnResult)
+    # As they stand now: what waited when the draft was held may have been done or refused since.
+    history = await read_history(writer.store, ticket.turn, evidence=False)
+    effects = await recorded_effects(writer.store, writer.clock.now_us(), history)
+    before = msgspec.structs.replace(before, effects=effects)
     after = _apply_decision(before, ticket, state, payload["draft"], text or "", reason)
     event = Reviewed(status=after.status, outcome=after.outcome, agent=ticket.actor, ticket=name, reason=reason)
     decision = DecideTicket(name, state, writer.by, reason, voice)

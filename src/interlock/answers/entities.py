@@ -28,8 +28,8 @@ _LONGEST_NAME = 8
 _MOST_WORDS = 2_000
 _MOST_RUNS = 20
 """So many runs of capitalised words are held against the names on file."""
-_MOST_FITS = 4
-"""What more things could be meant by names none of them."""
+_MOST_FITS = 50
+"""What is a part of the names of more things names none of them."""
 _SHORT = 3
 _NOT = frozenset({"not", "except", "without", "excluding", "nicht", "ohne", "sauf", "sin", "sem"})
 _REACH = 3
@@ -112,13 +112,14 @@ class Entities:
         return tuple(found.values())
 
     def _fits(self, argument: _Argument, said: str) -> tuple[str, ...]:
-        """The values that a call of the tool would take a name for; none if too many."""
+        """The values that a call of the tool would take a name for; none if it is a part of too many names."""
         found = argument.exact.get(normalize(said), ())
-        if not found and not argument.closed:
-            key = (argument.name, argument.known)
-            if key not in self._indexes:
-                self._indexes[key] = NameIndex(dict(argument.known), kind_words(argument.name))
-            found = self._indexes[key].match(said)
+        if found or argument.closed:
+            return found
+        key = (argument.name, argument.known)
+        if key not in self._indexes:
+            self._indexes[key] = NameIndex(dict(argument.known), kind_words(argument.name))
+        found = self._indexes[key].match(said)
         return found if len(found) <= _MOST_FITS else ()
 
     def _names(self) -> Iterator[str]:

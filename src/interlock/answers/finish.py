@@ -65,7 +65,7 @@ async def finish_turn(
 ) -> TurnResult:
     """Write down how the turn ended, open the ticket where a person is needed, and give the result."""
     size = size_of([source.value for source in history.sources])  # they may be written out, in place of a draft
-    effects = await recorded_effects(ctx, history)
+    effects = await recorded_effects(ctx.store, ctx.clock.now_us(), history)
     result = _close(await leave_loop(size, _result, ending, history, ctx), effects)
     asks: tuple[AskPerson, ...] = ()
     opened = ""

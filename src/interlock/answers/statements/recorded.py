@@ -9,32 +9,36 @@ from interlock.answers.requirements import CallSeen
 from interlock.answers.statements.check import TurnRecords
 from interlock.answers.statements.effects import TurnEffect, effects_of
 from interlock.engine import EngineContext
-from interlock.state import ChangeFilter, ClaimState, TicketState
+from interlock.ports import Store
+from interlock.state import ChangeFilter, ClaimState, TicketState, state_of
 from interlock.values import Status
 
 
-async def recorded_effects(ctx: EngineContext, history: History) -> tuple[TurnEffect, ...]:
-    """Every call that changes the world, in the order of the records, as it stands now."""
-    below = [await _as_decided(ctx, call) for call in history.below]
-    calls = sorted((*history.calls, *below), key=lambda call: call.record)
-    undone = [call.record for call in calls if await _was_undone(ctx, call)]
+async def recorded_effects(store: Store, here_us: int, history: History) -> tuple[TurnEffect, ...]:
+    """Every call that changes the world, in the order of the records, as it stands now (`here_us`, by our clock)."""
+    now_us = await store.now_us(here_us)
+    found = [await _as_decided(store, now_us, call) for call in (*history.calls, *history.below)]
+    calls = sorted(found, key=lambda call: call.record)
+    undone = [call.record for call in calls if await _was_undone(store, call)]
     return effects_of(calls, undone)
 
 
-async def _as_decided(ctx: EngineContext, call: CallSeen) -> CallSeen:
-    """A call of a turn below: one that a person has denied meanwhile waits no longer."""
+async def _as_decided(store: Store, now_us: int, call: CallSeen) -> CallSeen:
+    """A call that a person has denied meanwhile, or that nobody has decided in time, waits no longer."""
     if call.status is not Status.PARKED or call.ticket is None:
         return call
-    ticket = await ctx.store.ticket(call.ticket)
-    denied = ticket is not None and ticket.state is TicketState.DENIED
-    return replace(call, status=Status.DENIED) if denied else call
+    ticket = await store.ticket(call.ticket)
+    state = None if ticket is None else state_of(ticket, now_us)
+    if state is TicketState.EXPIRED:
+        return replace(call, status=Status.DENIED, message="nobody decided in time")
+    return replace(call, status=Status.DENIED) if state is TicketState.DENIED else call
 
 
-async def _was_undone(ctx: EngineContext, call: CallSeen) -> bool:
+async def _was_undone(store: Store, call: CallSeen) -> bool:
     """Whether a change was made and taken back; one that was answered from a record is the change of that record."""
     if not call.changes or call.status is not Status.OK:
         return False
-    claims = await ctx.store.claims(ChangeFilter(record=call.record if call.repeats is None else call.repeats))
+    claims = await store.claims(ChangeFilter(record=call.record if call.repeats is None else call.repeats))
     return any(claim.state is ClaimState.UNDONE for claim in claims)
 
 
@@ -43,4 +47,4 @@ async def turn_records(ctx: EngineContext, tools: tuple[str, ...], history: Hist
     calls = (*history.calls, *history.below)
     names = dict.fromkeys((*tools, *(call.tool for call in calls)))
     known = tuple(binding.tool for name in names if (binding := ctx.bindings.get(name)) is not None)
-    return TurnRecords(known, calls, await recorded_effects(ctx, history), history.sources)
+    return TurnRecords(known, calls, await recorded_effects(ctx.store, ctx.clock.now_us(), history), history.sources)
