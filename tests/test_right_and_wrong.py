@@ -56,6 +56,9 @@ def held(draft: str, *values: Any) -> list[str]:
         ("Night Watch lasts seven and a half hours.", "Night Watch lasts eight and a half hours.", [SHIFT]),
         # A field is named by its words, however they are joined.
         ("Pick-up is from 9:00, drop-off until 17:30.", "Pick-up is from 17:30, drop-off until 9:00.", [TOOL_HIRE]),
+        # Cents of a currency that the field names are hundredths of it, and days may be written without spaces.
+        ("It cost $618.70 on 21 December.", "It cost $61,870 on 21 December.", [{"total_usd_cents": 61870, "date": "21DEC26"}]),
+        ("It cost $618.70 on 21 December.", "It cost $618.70 on 22 December.", [{"total_usd_cents": 61870, "date": "21DEC26"}]),
         # A part is not added to the total that it is in.
         ("P-77 costs $48 in total.", "P-77 costs $60 in total.", [PARCEL]),
         ("Postage and insurance come to $19 together.", "Postage and insurance come to $21 together.", [PARCEL]),

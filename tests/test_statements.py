@@ -1077,3 +1077,19 @@ def test_what_a_stranger_writes_is_no_deed_of_the_next_clause() -> None:
     assert is_held("The lock on the shed has been removed.")
     assert is_held("She asks for a key, and the lock was removed now.")
     assert not is_held("She writes that the lock was removed.")
+
+
+@pytest.mark.parametrize(
+    ("draft", "leaves"),
+    [
+        ("Order A-1 is open. I have answered Mr Dressler accordingly.", False),
+        ("Order A-1 is open, which answers your question.", True),
+        ("I have answered your question: order A-1 is open.", True),
+    ],
+)
+async def test_to_answer_the_user_is_no_deed_and_to_answer_somebody_else_is(draft: str, leaves: bool) -> None:
+    runtime = shop("memory://")
+    async with Answers(runtime).turn("what of A-1", agent=AGENT) as turn:
+        await turn.call("find_order", {"order_id": "A-1"})
+        assert isinstance(await turn.finish(draft), TurnResult) is leaves
+    await runtime.close()

@@ -151,6 +151,8 @@ def units_beside(value: Mapping[str, Json], around: Units, units: UnitTable) -> 
 def units_of(field: Column, beside: Units, units: UnitTable) -> tuple[Units, Units]:
     """The units of a figure, and the currency beside it: "currency": "EUR" stands beside counts and dates, too."""
     if not beside:
-        return field.units, NO_UNIT
+        money = field.units & units.currencies
+        # total_usd_cents: cents, and of which currency they are.
+        return (field.units - money, money) if money and "cent" in field.units else (field.units, NO_UNIT)
     soft = beside if beside <= units.currencies else NO_UNIT
     return field.units | (beside - soft), soft

@@ -23,6 +23,9 @@ _NEAR = 6
 """So many words may stand between a verb and its particle, with that."""
 _OPENING = frozenset({"for", "on", "at", "to", "and", "from"})
 _PEOPLE = frozenset({"you", "that"})
+_ASKING = frozenset({"you", "your", "that", "this", "it", "both", "all", "above", "below"})
+_ASKED = frozenset({"question", "part", "rest"})
+""" "I have answered your question", and not "answered Mr Dressler"."""
 
 
 def kind_of(deed: Deed, words: Lexicon) -> Kind:
@@ -54,6 +57,8 @@ def _ambiguous_kind(deed: Deed, words: Lexicon) -> Kind:
     if deed.word in ("did", "done", "do") and (not after or after[0] in words.pronouns):
         return Kind.ANYTHING
     if deed.word in ("told", "tell", "let", "ask", "asked") and (not after or after[0] in _PEOPLE):
+        return Kind.NO_DEED
+    if deed.word.startswith("answer") and (not after or after[0] in _ASKING or stems & _ASKED):
         return Kind.NO_DEED
     if deed.word.startswith("not") and not {*after} & _KEPT_IN:
         return Kind.NO_DEED

@@ -1,4 +1,4 @@
-"""Dates: 2022-08-14, August 14, 2022, 14.8.2022, two days of a month, and periods such as FY2023."""
+"""Dates: 2022-08-14, August 14, 2022, 14.8.2022, 14AUG22, two days of a month, and periods such as FY2023."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ class Dates:
             rf"|\b(?P<M2>{month})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<y2>{_YEAR}))?\b"
             rf"|\b(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\.?\s+(?:of\s+)?(?P<M3>{month})(?:,?\s+(?P<y3>{_YEAR}))?\b"
             rf"|\b(?P<M4>{month})\s+(?P<y4>{_YEAR})\b"
+            rf"|\b(?P<d8>[0-3]?\d)(?P<M8>{one_of([name[:3] for name in table['months']])})(?P<y8>(?:20)?\d\d)\b"
             r"|(?<![\d/])(?P<m7>0?[1-9]|1[0-2])/(?P<y7>20\d\d)\b"
             rf"|\b(?P<d6>\d{{1,2}})\.(?P<m6>\d{{1,2}})\.(?P<y6>{_YEAR})\b"
             r"|\b(?P<m5>\d{1,2})/(?P<d5>\d{1,2})/(?P<y5>(?:1\d|20)?\d\d)\b)",
