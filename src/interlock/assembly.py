@@ -10,7 +10,16 @@ from typing import Any
 
 from interlock.changes import Planner, SnapshotReader
 from interlock.config import Settings, check_values, heads_folder, parse_mode
-from interlock.engine import EngineContext, FoldedTurns, HaltSwitch, Heart, ToolBinding, ToolLimits
+from interlock.engine import (
+    EngineContext,
+    FoldedTurns,
+    HaltSwitch,
+    Heart,
+    OriginIndexes,
+    ToolBinding,
+    ToolLimits,
+    labels_in,
+)
 from interlock.errors import ConfigError
 from interlock.metrics.events import log_record, span_observer
 from interlock.operations.undo import with_undo
@@ -38,9 +47,8 @@ def assemble(
     registry = Registry(with_undo(list_tools(tools))).freeze()
     written = _read_policy(policy, parts.get("packs", ()))
     ruleset = compile_policy(written, registry, parts.get("lists"))
-    faults = parts.get("faults")
-    at, lease_us = NOWHERE if faults is None else faults.at, round(settings.lease_s * 1e6)
-    opened = _open_store(store, settings, parts)
+    faults, lease_us = parts.get("faults"), round(settings.lease_s * 1e6)
+    at, opened = NOWHERE if faults is None else faults.at, _open_store(store, settings, parts)
     observers = (log_record, *((span_observer(),) if settings.otel else ()), *parts.get("observers", ()))
     deadlines, token = Deadlines(), _token(settings)
     clock, keyed = parts.get("clock") or SystemClock(), keyed_digest(opened.identity.digest_key)
@@ -52,6 +60,7 @@ def assemble(
         ruleset=ruleset,
         store=opened,
         turns=FoldedTurns(opened, keyed, faults),
+        origins=OriginIndexes(opened, labels_in(registry), faults),
         bindings={tool.name: _binding(tool, ruleset, mode, snapshot_reader) for tool in registry},
         budgets=ruleset.budgets,
         clock=clock,

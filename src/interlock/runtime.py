@@ -60,6 +60,7 @@ class CallDetails(TypedDict, total=False):
     locks: tuple[Lock, ...]
     budgets: tuple[Budget, ...]
     root_turn: str | None
+    question: str | None
 
 
 class Parts(TypedDict, total=False):

@@ -138,6 +138,8 @@ class Call(Value, frozen=True):
     """Budgets of the turn's own, beside those of the policy."""
     root_turn: str | None = None
     """The outermost turn of a delegation, whose budget is spent; None: the call's own turn."""
+    question: str | None = None
+    """What the user has said, where no turn was opened with it: values that stand in it are the user's own."""
     locks: tuple[Lock, ...] = ()
     """Leases that the caller has: the call is made under them, or not at all."""
     lock_keys: tuple[str, ...] = ()

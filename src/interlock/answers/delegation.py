@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+
 from interlock.answers.agent import Agent
 from interlock.answers.entities import pass_on
 from interlock.answers.result import TurnResult
 from interlock.answers.runner import DRIVEN, run_turn
 from interlock.errors import Permanent
 from interlock.tools import Tool, tool
+from interlock.tools.labels import SAID_BY_A_MODEL
 from interlock.values import Context, Json, Result
 
 
@@ -29,7 +32,7 @@ def delegation(agent: Agent, *, description: str = "", timeout_s: float = 600.0)
     ask.__doc__ = description or agent.purpose or f"Ask {agent.name}."
     # A read of its own: what the child changes are calls of the child, each with its own effect on the path.
     made = tool(effect="read", name=agent.name, timeout_s=timeout_s, known_values={"request": pass_on})
-    return made(ask)
+    return msgspec.structs.replace(made(ask), labels=SAID_BY_A_MODEL)
 
 
 def _describe_answer(result: TurnResult) -> Result[dict[str, Json]]:

@@ -14,6 +14,7 @@ from interlock.config import TextLimits
 from interlock.engine.halts import HaltSwitch
 from interlock.engine.heart import Heart
 from interlock.engine.limits import ToolLimits
+from interlock.engine.origins import OriginIndexes
 from interlock.engine.turns import FoldedTurns
 from interlock.policy import Facts, Ruleset, ToolRules
 from interlock.ports import Clock, Faults, Ids, Store
@@ -65,6 +66,8 @@ class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
     ruleset: Ruleset
     store: Store
     turns: FoldedTurns
+    origins: OriginIndexes
+    """What they have seen, by value: where an argument comes from."""
     """What the turns of late calls have recorded."""
     bindings: Mapping[str, ToolBinding]
     budgets: tuple[Budget, ...]
@@ -111,6 +114,11 @@ class Accepted(msgspec.Struct, frozen=True, gc=False):
     """Whether the tool changes the world."""
     claim: Expected | None = None
     """The claim that a change will make."""
+
+    @property
+    def traces(self) -> bool:
+        """Whether a rule asks where its arguments come from."""
+        return self.binding.rules.needs_origins
 
 
 class Admitted(msgspec.Struct, frozen=True, gc=False):

@@ -17,6 +17,7 @@ from interlock.engine.store_waits import ask_in_time, settled_claim
 from interlock.engine.turns import FoldedTurn
 from interlock.engine.undo_chain import claims_to_mark, landings_since
 from interlock.errors import StoreError
+from interlock.policy.provenance import Trace
 from interlock.reasons import Reason
 from interlock.resilience import Expired
 from interlock.state import LANDED, Claimed, ClaimState
@@ -34,6 +35,19 @@ async def read_turn(ctx: EngineContext, call: Call, started: Started) -> FoldedT
     except StoreError as error:
         reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
         return Ended(call=call, started=started, tool=binding.tool, reading=reading)
+
+
+async def trace_arguments(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
+    """The call with what was said and returned in its turns so far, by which rules trace its arguments."""
+    call, tool = accepted.facts.call, accepted.binding.tool
+    try:
+        ctx.at("turn.read")
+        seen = await ctx.origins.read(call)
+    except StoreError as error:
+        reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
+        return Ended(call=call, started=accepted.started, tool=tool, reading=reading)
+    facts = msgspec.structs.replace(accepted.facts, trace=Trace(seen.index, tool, seen.question))
+    return msgspec.structs.replace(accepted, facts=facts)
 
 
 def _needs_turn(ctx: EngineContext, call: Call, binding: ToolBinding) -> bool:

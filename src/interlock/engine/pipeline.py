@@ -9,11 +9,12 @@ from interlock.engine.admit import accept, admit
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Prepared, Started, refuse
 from interlock.engine.denials import hear_denial
 from interlock.engine.halted_calls import tell_made_before
-from interlock.engine.idempotency import look_up, not_looked_up, read_turn
+from interlock.engine.idempotency import look_up, not_looked_up, read_turn, trace_arguments
 from interlock.engine.perform.read import read
 from interlock.engine.perform.write import write
 from interlock.engine.prepare import decide_read, prepare
 from interlock.engine.record import record
+from interlock.engine.turns import FoldedTurn
 from interlock.errors import StoreError
 from interlock.reasons import Reason
 from interlock.resilience import Expired
@@ -49,13 +50,13 @@ class Engine:
             started = Started(clock.now_us(), clock.monotonic())
             if started.clock >= ctx.halts.until:
                 await self._in_time(call, started, ctx.halts.refresh())
+            # ADMIT: contract and grant, the same or again, clamps and the rules that need no plan.
             turn = None if call.turn is None else await self._in_time(call, started, read_turn(ctx, call, started))
             if turn is not None and isinstance(turn, Ended):
                 return await record(ctx, turn)
-            # ADMIT: contract and grant, the same or again, clamps and the rules that need no plan.
             accepted = accept(ctx, call, started, turn)
-            if isinstance(accepted, Accepted) and (turn is not None or accepted.changes):
-                accepted = await look_up(ctx, accepted, turn)  # it knows what may be said when time is up
+            if isinstance(accepted, Accepted) and (turn is not None or accepted.changes or accepted.traces):
+                accepted = await self._look_up(accepted, turn)
             if not isinstance(accepted, Accepted):
                 return await record(ctx, await self._end_unaccepted(accepted))
             admitted, changes = admit(ctx, accepted), accepted.changes
@@ -75,6 +76,18 @@ class Engine:
             return await record(ctx, self._end_unanswered(call, started, prepares=prepares))
         finally:
             self.running -= 1
+
+    async def _look_up(self, accepted: Accepted, turn: FoldedTurn | None) -> Accepted | Ended:
+        """What else has to be known before any rule is asked: where arguments come from, and the same or again."""
+        if accepted.traces:
+            work = trace_arguments(self._ctx, accepted)
+            traced = await self._in_time(accepted.facts.call, accepted.started, work)
+            if isinstance(traced, Ended):
+                return traced
+            accepted = traced
+        if turn is None and not accepted.changes:
+            return accepted
+        return await look_up(self._ctx, accepted, turn)  # it knows what may be said when time is up
 
     async def _end_unaccepted(self, ended: Ended) -> Ended:
         """A change that a halt stops may have been made before: whoever asks is told."""

@@ -149,6 +149,7 @@ def _compile(
         late=_groups(compiler, deciders, late=True),
         always=next((place for place, decider in enumerate(deciders) if decider.condition is None), None),
         needs_turn=any(condition is not None and condition.needs_turn for condition in conditions),
+        needs_origins=any(condition is not None and condition.needs_origins for condition in conditions),
         no_rule=_no_rule(tool, version, deciders),
     )
 

@@ -11,11 +11,13 @@ from typing import Any, Protocol
 
 import msgspec
 
+from interlock.policy.provenance import Trace
 from interlock.values import Call, Grant, Json, Plan, TurnView
 
 _UNREADABLE = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
 _MOST_KEPT = 512
 """Answers that one joint condition remembers; a process that lives long with ever new values must not grow."""
+_OF_THE_USER = ("turn.question", "turn.asked")
 _LONGEST_KEPT = 512
 """Characters of text up to which an answer is remembered: long texts seldom come twice, and would be kept for it."""
 
@@ -36,6 +38,8 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     grant: Grant
     turn: TurnView = TurnView()
     plan: Plan | None = None
+    trace: Trace | None = None
+    """Where the values of the arguments came from, if a rule asks."""
 
 
 class Variable(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +79,8 @@ class Condition:
         names = [variable.name for variable in variables]
         self.needs_plan = any(name.startswith("plan.") for name in names)
         # The id stands on the call; everything else about a turn has to be read from the ledger.
-        self.needs_turn = any(name.startswith("turn.") and name != "turn.id" for name in names)
+        self.needs_turn = any(name.startswith("turn.") and name not in ("turn.id", *_OF_THE_USER) for name in names)
+        self.needs_origins = any(name.startswith("origin.") or name in _OF_THE_USER for name in names)
         self._program = program
 
     def evaluate(self, facts: Facts) -> Any:

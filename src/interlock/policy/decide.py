@@ -14,6 +14,9 @@ from interlock.values import Decision, Grant, Json, Mode, Rewrite, Verdict
 
 PRECEDENCE = (Decision.DENY, Decision.REVIEW, Decision.ALLOW)
 DEFAULT_RULE = "default"
+ORIGINS = "{origins}"
+"""In the reason of a rule: a sentence for each argument that comes from nowhere good."""
+_MOST_SAID = 3
 
 
 class Decider(msgspec.Struct, frozen=True):
@@ -50,6 +53,7 @@ class ToolRules(msgspec.Struct, frozen=True, kw_only=True):
     late: tuple[Group, ...] = ()
     always: int | None = None
     needs_turn: bool = False
+    needs_origins: bool = False
     risks: tuple[tuple[str, Condition], ...] = ()
     cooldowns: tuple[Cooldown, ...] = ()
     as_planned: bool = False
@@ -96,8 +100,16 @@ def decide(rules: ToolRules, facts: Facts, *, final: bool) -> Verdict | None:
                 best = place
     if not final and rules.late:
         denied = best is not None and rules.deciders[best].verdict.decision is Decision.DENY
-        return rules.deciders[best].verdict if denied and best is not None else None
-    return rules.no_rule if best is None else rules.deciders[best].verdict
+        return _explain(rules.deciders[best].verdict, facts) if denied and best is not None else None
+    return rules.no_rule if best is None else _explain(rules.deciders[best].verdict, facts)
+
+
+def _explain(verdict: Verdict, facts: Facts) -> Verdict:
+    """The verdict with what its reason is to say about this call: where which arguments came from."""
+    if facts.trace is None or ORIGINS not in verdict.reason:
+        return verdict
+    said = "; ".join(suspect.why for suspect in facts.trace.suspects(facts.arguments)[:_MOST_SAID])
+    return msgspec.structs.replace(verdict, reason=verdict.reason.replace(ORIGINS, said))
 
 
 def risk_by_rules(rules: ToolRules, facts: Facts) -> str | None:

@@ -1,7 +1,7 @@
 """Packs: rules for a hazard, ready-made and taken by reference (`[[use]] pack = "public-url"`).
 
-A pack turns one [[use]] table into ordinary rules. They deny or set arguments and never allow: what no rule of the
-policy itself allows stays denied, whoever wrote the pack. One of your own is a value like the built-in ones:
+A pack turns one [[use]] table into ordinary rules. They deny, ask a person or set arguments, and never allow: what no
+rule of the policy itself allows stays denied, whoever wrote the pack. One of your own is a value like those here:
 
     def build(use: Use) -> list[PackRule]:
         most = use.number("max") or 8
@@ -45,6 +45,8 @@ class PackRule(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""
     """Follows the id of the [[use]] table; may be left out by a pack that makes one rule only."""
     set: dict[str, Json] = {}
+    asks: bool = False
+    """A person is asked, where the call would otherwise be denied."""
 
 
 class Pack(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,6 +145,24 @@ def _recipients(use: Use) -> Iterable[PackRule]:
     yield PackRule(id="recipient", when=outside, reason=f"recipients must be in {', '.join((*domains, *people))}")
 
 
+def _asks(use: Use) -> bool:
+    """What becomes of a call otherwise: a person is asked, or it is denied."""
+    otherwise = use.text("otherwise") or "review"
+    if otherwise not in ("review", "deny"):
+        use.refuse('otherwise is "review" (a person is asked) or "deny"')
+    return otherwise == "review"
+
+
+def _provenance(use: Use) -> Iterable[PackRule]:
+    sinks = use.names("sinks", ())
+    unknown = f"origin.unknown.exists(field, field in {cel_list(sinks)})" if sinks else "size(origin.unknown) > 0"
+    yield PackRule(when=unknown, reason="{origins}", asks=_asks(use))
+
+
+def _refuse_unasked(use: Use) -> Iterable[PackRule]:
+    yield PackRule(when="!turn.asked", reason="the user has not asked for this", asks=_asks(use))
+
+
 PACKS: dict[str, Pack] = {
     pack.name: pack
     for pack in (
@@ -152,6 +172,8 @@ PACKS: dict[str, Pack] = {
         Pack(name="top-k", keys=("max",), build=_top_k),
         Pack(name="namespaces", keys=("allow", "list"), build=_namespaces),
         Pack(name="recipients", keys=("domains", "addresses"), build=_recipients),
+        Pack(name="provenance", keys=("sinks", "otherwise"), build=_provenance, looks_at_field=False),
+        Pack(name="unasked", keys=("otherwise",), build=_refuse_unasked, looks_at_field=False),
     )
 }
 """The built-in packs by name."""

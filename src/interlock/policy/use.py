@@ -43,7 +43,7 @@ def expand_pack(use: Use, packs: Mapping[str, Pack]) -> list[Rule]:
             id=f"{identity}:{rule.id}" if rule.id else identity,
             tools=tools,
             place=use.place,
-            decision=None if rule.set else Decision.DENY,  # never allow: a pack cannot widen the policy
+            decision=_decision(rule),
             when=rule.when,
             reason=rule.reason,
             set=rule.set,
@@ -52,6 +52,13 @@ def expand_pack(use: Use, packs: Mapping[str, Pack]) -> list[Rule]:
         )
         for rule in made
     ]
+
+
+def _decision(rule: PackRule) -> Decision | None:
+    """Never allow: a pack cannot widen the policy."""
+    if rule.set:
+        return None
+    return Decision.REVIEW if rule.asks else Decision.DENY
 
 
 def _find_pack(use: Use, packs: Mapping[str, Pack]) -> Pack | None:

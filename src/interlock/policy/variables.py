@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from cel_expr_python import cel
 
 from interlock.policy.conditions import Facts, Variable
+from interlock.policy.provenance import Origin, OriginIndex, Trace
 from interlock.tools import Tool
 from interlock.tools.inputs import DECIMAL
 from interlock.values import Json, Mode
@@ -28,7 +30,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def variables_of(tool: Tool, limits: dict[str, Json]) -> dict[str, Variable]:
     """Every variable that a condition for this tool may name."""
-    found = [*_fact_variables(tool), *_Arguments(tool).variables()]
+    arguments = list(_Arguments(tool).variables())
+    found = [*_fact_variables(tool), *arguments, *_origin_variables(tool)]
     found.extend(_limit_variable(name, value) for name, value in limits.items())
     return {variable.name: variable for variable in found}
 
@@ -62,6 +65,49 @@ def _fact_variables(tool: Tool) -> list[Variable]:
         _fact("plan.before", dyn, lambda f: f.plan.before if f.plan else None),
         _fact("plan.after", dyn, lambda f: f.plan.after if f.plan else None),
     ]
+
+
+def _origin_variables(tool: Tool) -> Iterator[Variable]:
+    """Where the value of each argument came from: true if that holds for everything in it."""
+    nowhere = Trace(OriginIndex(), tool, "")
+    truth = cel.Type.BOOL
+
+    def trace(facts: Facts) -> Trace:
+        return facts.trace or nowhere
+
+    yield _fact("turn.question", cel.Type.STRING, lambda f: trace(f).question)
+    yield _fact("turn.asked", truth, lambda f: trace(f).asked)
+    yield _fact("origin.unknown", _TEXTS, lambda f: [item.field for item in trace(f).suspects(f.arguments)])
+    for name in tool.input.shown.get("properties", {}):
+        if not _IDENTIFIER.fullmatch(name):
+            continue
+
+        def all_of(facts: Facts, what: Callable[[Origin], bool], field: str = name) -> bool:
+            return all(what(origin) for origin in trace(facts).of(field, facts.arguments.get(field)))
+
+        for said, what in _ORIGINS.items():
+            yield _fact(f"origin.{name}.{said}", truth, partial(all_of, what=what))
+        yield _fact(f"origin.{name}.tools", _TEXTS, partial(_tools, trace, name))
+        yield _fact(f"origin.{name}.links.known", truth, partial(_links_known, trace, name))
+
+
+def _tools(trace: Callable[[Facts], Trace], field: str, facts: Facts) -> list[str]:
+    found = trace(facts).of(field, facts.arguments.get(field))
+    return list(dict.fromkeys(tool for origin in found for tool in origin.tools))
+
+
+def _links_known(trace: Callable[[Facts], Trace], field: str, facts: Facts) -> bool:
+    return all(origin.known for origin in trace(facts).links(facts.arguments.get(field)))
+
+
+_ORIGINS: dict[str, Callable[[Origin], bool]] = {
+    "user": lambda origin: origin.user,
+    "whole": lambda origin: origin.whole,
+    "sole": lambda origin: origin.sole,
+    "pointed": lambda origin: origin.pointed,
+    "trusted": lambda origin: origin.trusted,
+    "known": lambda origin: origin.known,
+}
 
 
 def _fact(

@@ -11,6 +11,7 @@ import msgspec
 
 from interlock.errors import ContractError
 from interlock.tools.bounds import Limits
+from interlock.tools.labels import FieldLabels
 from interlock.values import Effect, Json, Trust
 
 if TYPE_CHECKING:  # Pydantic and the checks of a declaration are loaded with the first tool, not with the library
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # Pydantic and the checks of a declaration are loaded with th
     from interlock.tools.known_values import KnownValues
     from interlock.tools.result_fields import ResultField
     from interlock.tools.results import Output
+    from interlock.tools.roles import Role
     from interlock.tools.signature import Body
 
 
@@ -47,6 +49,10 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     retry: RetryRule
     capabilities: frozenset[str] = frozenset()
     trust: Trust = Trust.TRUSTED
+    labels: FieldLabels = FieldLabels()
+    """What is known of the fields of its results: one's own, filled in by outsiders, free text."""
+    roles: dict[str, Role] = {}
+    """What its arguments are for, where their names do not say so."""
     redact: frozenset[str] = frozenset()
     retention: timedelta | None = None
     """How long what lies beside its records is kept, where `audit purge` is run; None: as long as nobody says."""
@@ -128,7 +134,8 @@ def tool(
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Turn an annotated function, sync or async, into a `Tool`: `@tool(effect="read")`.
 
-    Options: timeout_s, deadline_s, retry, capabilities, trust, redact, retention, limits, egress, known_values, fields;
+    Options: timeout_s, deadline_s, retry, capabilities, trust, free, outsiders, own, roles, redact, retention, limits,
+    egress, known_values, fields;
     for what changes the world also key, locks, resource, simulate, invariants, probe, compensate, review_when,
     once_per, repeatable, idempotent and says (see `Tool`).
     """

@@ -17,6 +17,7 @@ from interlock.tools.bounds import Limits, RetryRule
 from interlock.tools.effect_words import effect_words
 from interlock.tools.effects import KeyTemplate, refuse_bad_effect
 from interlock.tools.inputs import Input, ModelInput, SchemaInput
+from interlock.tools.labels import labels_of
 from interlock.tools.options import check_options
 from interlock.tools.redacted_fields import refuse_unknown_fields
 from interlock.tools.results import Output
@@ -97,6 +98,9 @@ def complete(made: Declaration, effect: str | Effect | None, options: dict[str, 
     given["deadline_s"] = given.get("deadline_s") or _longest_s(given["timeout_s"], given["retry"])
     if given["effect"] is not Effect.READ:
         given["says"] = effect_words(name, made.description, given.get("says", ()))
+    given["labels"] = labels_of(given)
+    for option in ("free", "outsiders", "own"):
+        given.pop(option, None)
     return {
         "name": name,
         "description": made.description,
@@ -125,9 +129,10 @@ def refuse_bad_tool(made: Any) -> None:
 def _refuse_unknown_parameters(made: Any) -> None:
     """Options that speak about arguments can only name those that there are."""
     known = made.input.schema.get("properties", {})
-    unknown = sorted(set(made.known_values) - set(known))
-    if unknown:
-        raise ContractError(f"{made.name}: known_values of {', '.join(unknown)}, which are no parameters of it")
+    for option, names in (("known_values", made.known_values), ("roles", made.roles)):
+        unknown = sorted(set(names) - set(known))
+        if unknown:
+            raise ContractError(f"{made.name}: {option} of {', '.join(unknown)}, which are no parameters of it")
     if made.input.schema.get("additionalProperties") is False:  # others may take arguments that they do not name
         for key in (made.key, made.locks):
             if isinstance(key, KeyTemplate):

@@ -21,6 +21,7 @@ from interlock.tools.effect_words import check_says
 from interlock.tools.effects import ONCE_PER, check_compensation, key_of, simulate_of
 from interlock.tools.known_values import check_known_values
 from interlock.tools.result_fields import check_fields
+from interlock.tools.roles import check_roles
 from interlock.values import Effect, Trust
 
 Word = TypeVar("Word", bound=StrEnum)
@@ -144,6 +145,10 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "redact": _check_names,
     "retention": _check_retention,
     "trust": _check_word(Trust),
+    "free": _check_names,
+    "outsiders": _check_names,
+    "own": _check_names,
+    "roles": check_roles,
     "known_values": check_known_values,
     "fields": check_fields,
     "egress": _accept,

@@ -7,15 +7,18 @@ from contextvars import ContextVar
 from typing import Any
 
 from google.adk.agents import BaseAgent
+from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from interlock.answers.entities import pass_on
 from interlock.errors import ContractError, Permanent
 from interlock.tools import Tool
+from interlock.tools.labels import SAID_BY_A_MODEL
 from interlock.values import Effect, Json
 
 TRANSFER = "transfer_to_agent"
@@ -84,7 +87,8 @@ def govern(given: BaseTool | Callable[..., Any], *, effect: str | Effect, **opti
         raise ContractError(f"{tool.name}: write the condition of require_confirmation as review_when or as a rule")
     if asks:
         options.setdefault("review_when", "true")
-    return _contract(tool.name, tool.description, _schema(tool), effect, {**options, "made_for": given})
+    made = _contract(tool.name, tool.description, _schema(tool), effect, {**options, "made_for": given})
+    return replace(made, labels=SAID_BY_A_MODEL) if isinstance(tool, AgentTool) else made
 
 
 def delegations(root: BaseAgent) -> tuple[Tool, ...]:
@@ -97,7 +101,8 @@ def delegations(root: BaseAgent) -> tuple[Tool, ...]:
         options: dict[str, Any] = {"timeout_s": 600.0}  # the child's own deadline is the one that counts
         if takes is None:  # a request is passed on as it was said, also by a model that can only choose
             takes, options["known_values"] = request, {"request": pass_on}
-        found.append(_contract(agent.name, agent.description or f"Ask {agent.name}.", takes, "read", options))
+        made = _contract(agent.name, agent.description or f"Ask {agent.name}.", takes, "read", options)
+        found.append(replace(made, labels=SAID_BY_A_MODEL))
     if found:
         found.append(_contract(TRANSFER, "Hand the conversation over to another agent.", names, "read", {}))
     return tuple(found)

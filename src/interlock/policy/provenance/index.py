@@ -1,0 +1,241 @@
+"""An index of everything that a turn has seen: built once, extended as records come, asked for each argument."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import msgspec
+
+from interlock.policy.provenance.normal_forms import (
+    LONGEST_TEXT,
+    Found,
+    find_values,
+    form_of,
+    number_form,
+    plain,
+    words_of,
+)
+from interlock.policy.provenance.origin import Occurrence, Origin
+from interlock.tools.labels import FieldLabels, Label
+from interlock.values import Json, shorten
+
+_ORDER = {label: number for number, label in enumerate(Label)}
+_MOST_PLACES = 8
+_MOST_LEAVES = 100_000
+"""Of one result; what comes after them is from nowhere."""
+_MOST_TRIED = 2_000
+"""So many places of a word are tried; a value that is made of words which stand everywhere is found by then."""
+_MOST_SAID = 60
+_TELLING = 4
+"""A shorter field points at nothing."""
+_USER = "the user's words"
+
+
+class _At(msgspec.Struct, frozen=True, gc=False):
+    """Where something was seen."""
+
+    record: int
+    tool: str
+    path: str
+    label: Label
+    pointed: bool
+    asked: str = ""
+
+
+class _Leaf(msgspec.Struct, frozen=True, gc=False):
+    """One text or number that was seen."""
+
+    at: _At
+    form: str
+    rivals: Mapping[str, int]
+    """How many different values of each kind stand in its row."""
+
+
+class OriginIndex:
+    """What the user has said and what tools have returned, by value."""
+
+    def __init__(self) -> None:
+        self._leaves: list[_Leaf] = []
+        self._whole: dict[str, list[int]] = {}
+        self._values: dict[tuple[str, str], list[int]] = {}
+        self._stream: list[str] = []
+        self._starts: list[int] = []
+        self._places: dict[str, array[int]] = {}
+        self._user = " "
+
+    def add_words(self, text: str) -> None:
+        """The user has said this."""
+        form = plain(text[:LONGEST_TEXT])
+        self._user += f"{' '.join(words_of(form))} "
+        self._add(_At(0, "", _USER, Label.USER, pointed=True), form, {})
+
+    def add_result(self, record: int, tool: str, arguments: Json, value: Json, labels: FieldLabels) -> None:
+        """A call has returned this. The user has pointed at it if an argument stands in the user's words."""
+        asked = [form for _path, leaf in _flatten((), arguments) if (form := form_of(leaf))]
+        pointed = any(self._is_pointing(form) for form in asked)
+        echo, said = set(asked), shorten(", ".join(_texts(arguments)), _MOST_SAID)
+        left = _MOST_LEAVES
+        for path, row in _objects((), value):
+            leaves = [(place, form) for place, leaf in _flatten(path, row, inner=False) if (form := form_of(leaf))][
+                :left
+            ]
+            left -= len(leaves)
+            # A field of a row is pointed at with the row, and has its rivals in all of it.
+            named = len(path) > 0 and any(len(form) >= _TELLING and self._is_said(form) for _place, form in leaves)
+            rivals = Counter(kind for kind, _form in {key for _place, form in leaves for key in _values_in(form)})
+            for place, form in leaves:
+                if form not in echo:  # else it says what it was told: no evidence for what a model has chosen
+                    at = _At(record, tool, _path_text(place), labels.of(place), pointed or named, said)
+                    self._add(at, form, rivals)
+        for path, total in _sums(value):
+            self._add(_At(record, tool, f"the sum of {_path_text(path)}", labels.of(path), pointed), total, {})
+
+    def _is_said(self, form: str) -> bool:
+        words = " ".join(words_of(form))
+        return bool(words) and f" {words} " in self._user
+
+    def _is_pointing(self, form: str) -> bool:
+        """Whether an argument names a source as the user did. A day or a number selects, and vouches for nothing."""
+        if len(form) < 2 or not any(map(str.isalpha, form)):
+            return False
+        if self._is_said(form):
+            return True
+        places = self.find(form).places
+        return any(place.pointed and place.label is not Label.MODEL for place in places)
+
+    def _add(self, at: _At, form: str, rivals: Mapping[str, int]) -> None:
+        number, found = len(self._leaves), {} if len(form) < 2 else _values_in(form)
+        self._leaves.append(_Leaf(at, form, rivals))
+        self._whole.setdefault(form, []).append(number)
+        for key in found:
+            self._values.setdefault(key, []).append(number)
+        self._starts.append(len(self._stream))
+        for place, word in enumerate(words_of(form), len(self._stream)):
+            self._places.setdefault(word, array("Q")).append(place)
+            self._stream.append(word)
+
+    def find(self, form: str) -> Origin:
+        """Where a value stands that is compared in this form."""
+        if not form:
+            return Origin(nothing=True)
+        found: dict[int, Occurrence] = {}
+        for number in self._whole.get(form, ()):
+            found[number] = self._place(number, whole=True, sole=True)
+        values = list(_values_in(form))
+        if values and _covers(form, values):
+            everywhere = [set(self._with_value(key)) for key in values]
+            for number in set.intersection(*everywhere) - found.keys():
+                sole = all(self._leaves[number].rivals.get(kind) == 1 for kind, _form in values)
+                found[number] = self._place(number, whole=False, sole=sole)
+        else:
+            for number in self._with_words(words_of(form)):
+                if number not in found:
+                    found[number] = self._place(number, whole=False, sole=False)
+        places = sorted(found.values(), key=lambda place: (_ORDER[place.label], not place.whole, place.record))
+        return Origin(tuple(_best(places)))
+
+    def _with_value(self, key: tuple[str, str]) -> Iterable[int]:
+        kind, form = key
+        found = self._values.get(key, [])
+        if kind == "date" and len(form) > 5:  # one that is said without its year may be of any
+            found = [*found, *self._values.get((kind, form[-5:]), [])]
+        return found
+
+    def _with_words(self, words: list[str]) -> Iterator[int]:
+        """The leaves in which these words stand one behind the other."""
+        if not words or any(word not in self._places for word in words):
+            return
+        rarest = min(range(len(words)), key=lambda at: len(self._places[words[at]]))
+        last = -1
+        for place in self._places[words[rarest]][:_MOST_TRIED]:
+            start = place - rarest
+            if start < 0 or self._stream[start : start + len(words)] != words:
+                continue
+            number = bisect_right(self._starts, start) - 1
+            end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self._stream)
+            if number != last and start + len(words) <= end:
+                last = number
+                yield number
+
+    def _place(self, number: int, *, whole: bool, sole: bool) -> Occurrence:
+        at = self._leaves[number].at
+        return Occurrence(at.record, at.tool, at.path, at.label, whole, sole, at.pointed, at.asked)
+
+
+def _best(places: list[Occurrence]) -> list[Occurrence]:
+    """The first of each label, whole and pointed at or not: what rules ask for is not lost among many of one kind."""
+    kinds: dict[tuple[Any, ...], Occurrence] = {}
+    for place in places:
+        kinds.setdefault((place.label, place.whole, place.sole, place.pointed), place)
+    chosen = list(kinds.values())
+    return chosen + [place for place in places if place not in chosen][: max(0, _MOST_PLACES - len(chosen))]
+
+
+def _values_in(form: str) -> dict[tuple[str, str], Found]:
+    return {(found.kind, found.form): found for found in find_values(form)}
+
+
+def _covers(form: str, values: list[tuple[str, str]]) -> bool:
+    """Whether a value is nothing but what was found in it: an address, or a date with a time."""
+    rest = form
+    for found in find_values(form):
+        rest = rest.replace(found.shown, " ", 1)
+    return not words_of(rest.replace("t", " ", 1) if len(values) > 1 else rest)
+
+
+def _flatten(path: tuple[str, ...], value: Json, *, inner: bool = True) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The leaves of a value, with their paths; `inner=False`: without those of objects inside."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if inner or not isinstance(item, dict):
+                yield from _flatten((*path, str(key)), item, inner=inner)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            if inner or not isinstance(item, dict):
+                yield from _flatten(path, item, inner=inner)
+    else:
+        yield path, value
+
+
+def _objects(path: tuple[str, ...], value: Json) -> Iterator[tuple[tuple[str, ...], Json]]:
+    """The value itself, and every object in it."""
+    yield path, value
+    items: Iterable[tuple[tuple[str, ...], Json]] = ()
+    if isinstance(value, dict):
+        items = [((*path, str(key)), item) for key, item in value.items()]
+    elif isinstance(value, list | tuple):
+        items = [(path, item) for item in value]
+    for place, item in items:
+        if isinstance(item, dict):
+            yield from _objects(place, item)
+        elif isinstance(item, list | tuple):
+            for found, inner in _objects(place, item):
+                if isinstance(inner, dict):
+                    yield found, inner
+
+
+def _sums(value: Json) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The sum of each column of numbers in a result."""
+    columns: dict[tuple[str, ...], list[Decimal]] = {}
+    for path, leaf in _flatten((), value):
+        if isinstance(leaf, int | float | Decimal) and not isinstance(leaf, bool):
+            try:
+                columns.setdefault(path, []).append(Decimal(str(leaf)))
+            except InvalidOperation:
+                continue
+    for path, numbers in columns.items():
+        if len(numbers) > 1 and all(number.is_finite() for number in numbers):
+            yield path, number_form(sum(numbers))
+
+
+def _texts(arguments: Json) -> list[str]:
+    return [str(leaf) for _path, leaf in _flatten((), arguments) if isinstance(leaf, str) and leaf]
+
+
+def _path_text(path: tuple[str, ...]) -> str:
+    return ".".join(path)

@@ -1,0 +1,71 @@
+"""Where the value of an argument came from."""
+
+from __future__ import annotations
+
+from interlock.tools.labels import Label
+from interlock.values import Value
+
+
+class Occurrence(Value, frozen=True):
+    """Where a value stands: in a field of a record, or in the user's words (record 0)."""
+
+    record: int
+    tool: str
+    path: str
+    label: Label
+    whole: bool
+    """It is all that stands there."""
+    sole: bool = False
+    """It is the only one of its kind in that text."""
+    pointed: bool = False
+    """The user has pointed at its source."""
+    asked: str = ""
+    """What the tool was asked for."""
+
+
+class Origin(Value, frozen=True):
+    """Where a value came from: the places in which it stands, the most believed first."""
+
+    places: tuple[Occurrence, ...] = ()
+    nothing: bool = False
+    """There is no value: nothing was given, or nothing that could come from somewhere."""
+
+    @property
+    def user(self) -> bool:
+        """It stands in the user's own words, or is a choice or default of the tool."""
+        return self.nothing or any(place.label in (Label.USER, Label.CONSTANT) for place in self.places)
+
+    @property
+    def whole(self) -> bool:
+        """It is a whole leaf of a result that is not filled in by outsiders."""
+        return any(place.whole and place.label in (Label.OWN, Label.PLAIN) for place in self.places)
+
+    @property
+    def sole(self) -> bool:
+        """It stands in a text, and is the only one of its kind there."""
+        return any(place.sole and place.label is not Label.MODEL for place in self.places)
+
+    @property
+    def pointed(self) -> bool:
+        """It comes from a source that the user has pointed at."""
+        return any(place.pointed and place.label is not Label.MODEL for place in self.places)
+
+    @property
+    def trusted(self) -> bool:
+        """It stands in a field that is declared as one's own."""
+        return any(place.label is Label.OWN for place in self.places)
+
+    @property
+    def known(self) -> bool:
+        """It comes from somewhere good: the user, one's own books, a whole field, or the only one of its kind in what
+        the user has pointed at."""
+        return self.user or self.trusted or self.whole or any(_is_sole_of_pointed(place) for place in self.places)
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools whose results it stands in."""
+        return tuple(dict.fromkeys(place.tool for place in self.places if place.tool))
+
+
+def _is_sole_of_pointed(place: Occurrence) -> bool:
+    return place.pointed and (place.sole or place.whole) and place.label is not Label.MODEL

@@ -1,0 +1,138 @@
+"""The arguments of one call, held against what its turn has seen: where each value came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from interlock.policy.provenance.index import OriginIndex
+from interlock.policy.provenance.normal_forms import LONGEST_TEXT, find_values, form_of
+from interlock.policy.provenance.origin import Occurrence, Origin
+from interlock.policy.provenance.requests import hands_over, is_asked_for
+from interlock.tools import Tool
+from interlock.tools.labels import Label
+from interlock.tools.roles import Role, role_of
+from interlock.values import Effect, Json, shorten
+
+_LINKS = ("address", "link", "account")
+"""What leads somewhere, wherever it stands."""
+_MOST_LINKS = 200
+_HERE = Origin((Occurrence(0, "", "the tool itself", Label.CONSTANT, whole=True),))
+_WHO = {
+    Label.OUTSIDERS: "a field that others fill in",
+    Label.FREE: "a text that others may have written",
+    Label.PLAIN: "a text",
+    Label.MODEL: "the words of a model",
+}
+
+
+class Suspect(msgspec.Struct, frozen=True):
+    """A value that comes from nowhere good: of which argument, and where it stands, if anywhere."""
+
+    field: str
+    role: Role
+    shown: str
+    origin: Origin
+
+    @property
+    def why(self) -> str:
+        """A sentence for the person who decides."""
+        named = f"{self.field} {shorten(self.shown, 60)!r}"
+        if not self.origin.places:
+            return f"{named} was named by nobody: not by the user, and in no result of this turn"
+        place = self.origin.places[0]
+        field = f", field {place.path}" if place.path else ""
+        asked = f"({place.asked})" if place.asked else ""
+        where = f"{place.tool}{asked}{field}, record {place.record}"
+        return f"{named} stands only in {_WHO.get(place.label, 'a result')}: {where}"
+
+
+class Trace:
+    """What can be said about the arguments of one call of a tool."""
+
+    def __init__(self, index: OriginIndex, tool: Tool, question: str) -> None:
+        self._index = index
+        self._tool = tool
+        self.question = question
+        self._known: dict[tuple[str, str], Origin] = {}
+
+    @property
+    def asked(self) -> bool:
+        """Whether the user's words ask for what the tool does; of a read nothing is asked."""
+        tool = self._tool
+        return tool.effect is Effect.READ or is_asked_for(tool.name, tool.description, tool.says, self.question)
+
+    def of(self, field: str, value: Json) -> tuple[Origin, ...]:
+        """Where each leaf of an argument's value came from."""
+        return tuple(self._origin(field, leaf) for leaf in _leaves(value))
+
+    def links(self, value: Json) -> tuple[Origin, ...]:
+        """Where the addresses, links and account numbers came from that stand in the texts of a value."""
+        return tuple(origin for _shown, origin in self._links(value))
+
+    def suspects(self, arguments: dict[str, Json]) -> list[Suspect]:
+        """The values that come from nowhere good, by what their arguments are for."""
+        return [suspect for field, value in arguments.items() for suspect in self._suspects(field, value)]
+
+    def _suspects(self, field: str, value: Json) -> Iterator[Suspect]:
+        schema: dict[str, Json] = self._tool.input.schema.get("properties", {}).get(field, {})
+        role = role_of(field, schema, self._tool.roles)
+        if role is Role.CHOICE or (self._tool.effect is Effect.READ and role is not Role.SINK):
+            return
+        for leaf in _leaves(value):
+            if role is Role.CONTENT:
+                for shown, origin in self._links(leaf):
+                    if not self._is_known(origin):
+                        yield Suspect(field, role, shown, origin)
+                continue
+            origin = self._origin(field, leaf)
+            if not self._is_good(role, origin, leaf):
+                yield Suspect(field, role, str(leaf), origin)
+
+    def _is_good(self, role: Role, origin: Origin, leaf: Json) -> bool:
+        if role is Role.SINK:
+            # A read fetches; only an address on the net can carry anything out.
+            leads = self._tool.effect is not Effect.READ or any(f.kind == "link" for f in find_values(form_of(leaf)))
+            return not leads or self._is_known(origin)
+        if origin.user or origin.whole or origin.trusted:
+            return True
+        if role is Role.SELECTOR:
+            # A number in a text that was pointed at may be any; a name is one.
+            return origin.known or (origin.pointed and any(map(str.isalpha, str(leaf))))
+        # An amount or a day that stands nowhere was worked out; which thing is meant cannot be.
+        return origin.pointed or not origin.places
+
+    def _is_known(self, origin: Origin) -> bool:
+        # Where the user leaves to a text what is to be done, that text cannot also say where to.
+        return origin.user or origin.trusted or origin.whole if hands_over(self.question) else origin.known
+
+    def _origin(self, field: str, leaf: Json) -> Origin:
+        schema: dict[str, Json] = self._tool.input.schema.get("properties", {}).get(field, {})
+        if leaf == schema.get("default", ...) or leaf in schema.get("enum", ()):
+            return _HERE
+        form = form_of(leaf)
+        key = (field, form)
+        if key not in self._known:
+            self._known[key] = self._index.find(form[:LONGEST_TEXT])
+        return self._known[key]
+
+    def _links(self, value: Json) -> Iterator[tuple[str, Origin]]:
+        seen: set[str] = set()
+        for leaf in _leaves(value):
+            for found in find_values(form_of(leaf)[:LONGEST_TEXT]) if isinstance(leaf, str) else ():
+                if found.kind in _LINKS and found.form not in seen and len(seen) < _MOST_LINKS:
+                    seen.add(found.form)
+                    yield found.shown, self._index.find(found.form)
+
+
+def _leaves(value: Json) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _leaves(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value

@@ -1,0 +1,86 @@
+"""What is known of the fields of a result: from one's own books, filled in by outsiders, free text, a model's prose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from interlock.config import parse_toml
+from interlock.values import Trust, Value
+
+
+class Label(StrEnum):
+    """How far a value is believed that stands there: a closed set, the most believed first."""
+
+    USER = "user"
+    """The user's own words."""
+    CONSTANT = "constant"
+    """A choice or a default of the tool itself, or a person's edit."""
+    OWN = "own"
+    """Declared as trusted: from one's own books."""
+    PLAIN = "plain"
+    """Nothing was declared."""
+    OUTSIDERS = "outsiders"
+    """Anybody may fill it in."""
+    FREE = "free"
+    """Free text."""
+    MODEL = "model"
+    """A model's prose: proves nothing."""
+
+
+class FieldLabels(Value, frozen=True):
+    """What a tool declares of the fields of its results, by their names at any depth or by dotted paths."""
+
+    free: frozenset[str] = frozenset()
+    outsiders: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
+    default: Label = Label.PLAIN
+
+    def of(self, path: tuple[str, ...]) -> Label:
+        """The label of a leaf: the innermost field on the way to it that is declared decides."""
+        for end in range(len(path), 0, -1):
+            names = {path[end - 1], ".".join(path[:end])}
+            for declared, label in (
+                (self.outsiders, Label.OUTSIDERS),
+                (self.free, Label.FREE),
+                (self.own, Label.OWN),
+            ):
+                if names & declared:
+                    return label
+        return self.default
+
+
+SAID_BY_A_MODEL = FieldLabels(default=Label.MODEL)
+"""Of what another agent says: where a value in it comes from is known by the records of that agent's own turn."""
+
+
+def labels_of(given: Mapping[str, Any]) -> FieldLabels:
+    """The labels of a tool by its options: `trust`, and `free`, `outsiders` and `own` names of fields.
+
+    What is trusted as a whole is one's own, but for what it names; elsewhere fields go by their usual names, too.
+    """
+    own = given.get("own", frozenset())
+    free, outsiders = given.get("free", frozenset()), given.get("outsiders", frozenset())
+    trust = given.get("trust")
+    if trust is Trust.TRUSTED:
+        return FieldLabels(free, outsiders, own, Label.OWN)
+    usual = usual_labels()
+    free, outsiders = (free | (usual.free - outsiders)) - own, (outsiders | (usual.outsiders - free)) - own
+    return FieldLabels(free, outsiders, own, Label.OUTSIDERS if trust is Trust.UNTRUSTED else Label.PLAIN)
+
+
+@cache
+def usual_labels() -> FieldLabels:
+    """What fields hold where a tool declares nothing, by their names."""
+    fields = read_roles()["fields"]
+    return FieldLabels(free=frozenset(fields["free"]), outsiders=frozenset(fields["outsiders"]))
+
+
+@cache
+def read_roles() -> dict[str, dict[str, list[str]]]:
+    """The table of roles and of usual names of fields."""
+    from importlib.resources import files  # here: most programs never ask
+
+    return parse_toml((files("interlock.tools") / "tables" / "roles.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,77 @@
+"""What an argument is for, by its name, type and format: a table that can be read and overridden."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from interlock.errors import ContractError
+from interlock.tools.labels import read_roles
+from interlock.values import Json
+
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_FORMATS = {"email": "sink", "uri": "sink", "uri-reference": "sink", "hostname": "sink", "ipv4": "sink", "ipv6": "sink",
+            "date": "date", "date-time": "date", "time": "date"}  # fmt: skip
+
+
+class Role(StrEnum):
+    """What an argument is for: a closed set."""
+
+    SINK = "sink"
+    """Where something goes, or who may do something from now on: a recipient, an account, a link, a password."""
+    CONTENT = "content"
+    """Text that somebody reads."""
+    AMOUNT = "amount"
+    DATE = "date"
+    SELECTOR = "selector"
+    """Which thing is meant."""
+    CHOICE = "choice"
+    """One of the few values that the tool itself names, or a yes or no."""
+
+
+def role_of(name: str, schema: Mapping[str, Json], declared: Mapping[str, Role]) -> Role:
+    """The role of an argument."""
+    if name in declared:
+        return declared[name]
+    kinds = _kinds_in(schema)
+    if "enum" in schema or "const" in schema or kinds == {"boolean"}:
+        return Role.CHOICE
+    given = _FORMATS.get(str(schema.get("format") or ""))
+    if given is not None:
+        return Role(given)
+    words = {word.lower() for word in _PARTS.findall(name)}
+    for role in (Role.SINK, Role.CONTENT, Role.AMOUNT, Role.DATE):
+        if words & _table().get(role, frozenset()):
+            is_number = bool(kinds) and kinds <= {"integer", "number"}
+            if not is_number or role in (Role.AMOUNT, Role.DATE):
+                return role
+    return Role.AMOUNT if kinds and kinds <= {"number"} else Role.SELECTOR
+
+
+def _kinds_in(schema: Mapping[str, Json]) -> set[str]:
+    options = schema.get("anyOf") or schema.get("oneOf") or [schema]
+    kinds = {str(kind) for option in options if isinstance(option, dict) for kind in _as_list(option.get("type"))}
+    return kinds - {"null"}
+
+
+def _as_list(kind: Json) -> list[Json]:
+    return kind if isinstance(kind, list) else [] if kind is None else [kind]
+
+
+@cache
+def _table() -> dict[Role, frozenset[str]]:
+    return {Role(role): frozenset(words) for role, words in read_roles()["roles"].items()}
+
+
+def check_roles(where: str, given: Any) -> dict[str, Role]:
+    """The roles that an author declares, by argument."""
+    words = [role.value for role in Role]
+    if not isinstance(given, Mapping):
+        raise ContractError(f"{where} says what arguments are for: {{'to': 'sink'}}, not {given!r}")
+    for name, role in given.items():
+        if role not in words:
+            raise ContractError(f"{where} of {name!r} is one of {', '.join(words)}, not {role!r}")
+    return {str(name): Role(role) for name, role in given.items()}
