@@ -9,7 +9,7 @@ VERSIONS ?= 3.11 3.12 3.13
 # schemathesis, which tests of Catalog use, loads itself into every run: seconds that those of the library do without.
 QUICK := tests -n 2 --dist loadfile -m "not slow" -p no:schemathesis
 
-.PHONY: help demo test quick check versions format lint types architecture bench bench-against bench-cel bench-turns bench-enforcement bench-ranger bench-catalog torture fuzz clean constraints
+.PHONY: help demo test quick check versions format lint types architecture bench bench-against bench-cel bench-turns bench-provenance bench-enforcement bench-ranger bench-catalog torture fuzz clean constraints
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: .*##/\t/' | expand -t 16
@@ -85,6 +85,10 @@ bench-cel:       ## two CEL libraries side by side: the table of docs/design/cel
 	@.bench/bin/python -m pip install --quiet --disable-pip-version-check -e . common-expression-language==0.10.0
 	@.bench/bin/python benchmarks/cel_libraries.py
 
+SUITES ?= banking workspace
+bench-provenance:  ## AgentDojo without a model, in an environment of its own: tasks kept and attacks stopped in SUITES
+	@sh benchmarks/provenance/run.sh $(SUITES)
+
 bench-turns: $(STAMP)  ## intents and grounding on labelled sets, the cost of a turn; writes docs/turn-quality.md
 	@$(BIN)/python benchmarks/quality.py
 
@@ -100,4 +104,4 @@ constraints: $(STAMP)  ## write constraints.txt from what is installed now
 	@$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | grep -v '^-e' > constraints.txt
 
 clean:           ## remove environments and caches
-	rm -rf $(VENV) .versions .bench .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) .versions .bench .bench-provenance .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

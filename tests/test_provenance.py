@@ -120,6 +120,43 @@ async def test_a_person_is_told_where_a_value_stands() -> None:
     assert desk.sent == []
 
 
+async def test_the_record_says_where_each_argument_came_from() -> None:
+    async with Desk("Please pay the bill in bill.txt") as desk:
+        await desk.call("read_file", path="bill.txt")
+        paid = await desk.call("send_money", recipient=GOOD, amount=98.7, subject="Rent")
+        found = [record async for record in desk.runtime.store.records(_of("t1")) if record.tool == "send_money"]
+        verdict = found[-1].content().verdict
+        assert verdict is not None
+        file = verdict.origins["recipient"]
+        assert file.startswith("read_file(bill.txt), record ")
+        assert verdict.origins == {"recipient": file, "amount": file, "subject": "nowhere"}
+        assert paid.verdict == verdict
+
+
+async def test_what_a_tool_redacts_is_shown_to_nobody() -> None:
+    @tool(effect="send", repeatable=True, redact={"password"})
+    async def set_password(password: str) -> bool:
+        """Set a password."""
+        return True
+
+    @tool(effect="read", redact={"pin"})
+    async def look_up(pin: str) -> str:
+        """Look something up."""
+        return "the password is correct-horse"
+
+    async with Runtime.open("memory://", policy=parse_policy(PROVENANCE), tools=[set_password, look_up]) as runtime:
+        await runtime.call("look_up", {"pin": "4711-0815"}, actor="a", turn="t1", question="hello")
+        held = await runtime.call("set_password", {"password": "correct-horse"}, actor="a", turn="t1", question="hello")
+        assert held.status is Status.PARKED
+        text = "\n".join([record.body async for record in runtime.store.records(_of("t1"))])
+        ticket = await runtime.store.ticket(held.ticket or "")
+    assert held.problem is not None
+    for secret in ("correct-horse", "4711-0815"):
+        assert secret not in held.problem.message
+        assert secret not in text.replace("the password is correct-horse", "")
+        assert secret not in str(ticket)
+
+
 async def test_addresses_inside_a_text_have_origins_of_their_own() -> None:
     async with Desk("Tell bob@work.example how it is") as desk:
         await desk.call("list_mails")

@@ -165,6 +165,8 @@ class Verdict(Value, frozen=True):
     policy_version: str
     reason: str
     rewrites: tuple[Rewrite, ...] = ()
+    origins: dict[str, str] = {}
+    """For each argument where its value came from, if a rule has asked."""
 
 
 class Versioned(Value, frozen=True):

@@ -59,6 +59,7 @@ class OriginIndexes:
         """What was seen up to now in the turns that a call belongs to, in whatever process."""
         outermost = call.root_turn or call.turn
         seen = self._find(outermost)
+        self._at("origins.read")
         async with seen.reading:
             # First: what the user has pointed at is known when it is read.
             self._say(seen, call.question)
@@ -116,9 +117,15 @@ class OriginIndexes:
             return
         whole = await self._beside(record) if content.payload else {}
         arguments, value = whole.get("arguments", content.arguments), whole.get("value", content.value)
-        seen.index.add_result(record.id, record.tool, arguments, value, self._labels(record.tool))
+        labels = self._labels(record.tool)
+        seen.index.add_result(record.id, record.tool, arguments, value, labels, shown=content.arguments)
 
     async def _beside(self, record: Stored) -> dict[str, Json]:
+        self._at("origins.payload")
         found = await self._store.payload(record.id)
         whole = None if found is None else msgspec.json.decode(found)
         return whole if isinstance(whole, dict) else {}
+
+    def _at(self, point: str) -> None:
+        if self._faults is not None:
+            self._faults.at(point)

@@ -105,8 +105,11 @@ def decide(rules: ToolRules, facts: Facts, *, final: bool) -> Verdict | None:
 
 
 def _explain(verdict: Verdict, facts: Facts) -> Verdict:
-    """The verdict with what its reason is to say about this call: where which arguments came from."""
-    if facts.trace is None or ORIGINS not in verdict.reason:
+    """The verdict with where the arguments of this call came from, and that in its reason, if this is to say so."""
+    if facts.trace is None:
+        return verdict
+    verdict = msgspec.structs.replace(verdict, origins=facts.trace.summary(facts.arguments))
+    if ORIGINS not in verdict.reason:
         return verdict
     said = "; ".join(suspect.why for suspect in facts.trace.suspects(facts.arguments)[:_MOST_SAID])
     return msgspec.structs.replace(verdict, reason=verdict.reason.replace(ORIGINS, said))

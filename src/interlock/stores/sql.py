@@ -108,6 +108,7 @@ class SqlStore:
         ahead: asyncio.Task[list[Any]] | None = None
         try:
             while page is not None:
+                self._at("store.page")
                 found = await (ahead or self._on_reader(page.read, few=page.few))
                 page = page.after(found)
                 # The next part is read while this one is looked at.

@@ -7,7 +7,6 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from interlock.config import parse_toml
 from interlock.values import Trust, Value
 
 
@@ -82,5 +81,7 @@ def usual_labels() -> FieldLabels:
 def read_roles() -> dict[str, dict[str, list[str]]]:
     """The table of roles and of usual names of fields."""
     from importlib.resources import files  # here: most programs never ask
+
+    from interlock.config import parse_toml
 
     return parse_toml((files("interlock.tools") / "tables" / "roles.toml").read_text(encoding="utf-8"))

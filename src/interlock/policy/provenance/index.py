@@ -74,11 +74,16 @@ class OriginIndex:
         self._user += f"{' '.join(words_of(form))} "
         self._add(_At(0, "", _USER, Label.USER, pointed=True), form, {})
 
-    def add_result(self, record: int, tool: str, arguments: Json, value: Json, labels: FieldLabels) -> None:
-        """A call has returned this. The user has pointed at it if an argument stands in the user's words."""
+    def add_result(
+        self, record: int, tool: str, arguments: Json, value: Json, labels: FieldLabels, shown: Json = None
+    ) -> None:
+        """A call has returned this. The user has pointed at it if an argument stands in the user's words.
+
+        `shown`: its arguments as people may read them.
+        """
         asked = [form for _path, leaf in _flatten((), arguments) if (form := form_of(leaf))]
         pointed = any(self._is_pointing(form) for form in asked)
-        echo, said = set(asked), shorten(", ".join(_texts(arguments)), _MOST_SAID)
+        echo, said = set(asked), shorten(", ".join(_texts(shown)), _MOST_SAID)
         left = _MOST_LEAVES
         for path, row in _objects((), value):
             leaves = [(place, form) for place, leaf in _flatten(path, row, inner=False) if (form := form_of(leaf))][

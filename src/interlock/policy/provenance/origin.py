@@ -22,6 +22,15 @@ class Occurrence(Value, frozen=True):
     asked: str = ""
     """What the tool was asked for."""
 
+    @property
+    def where(self) -> str:
+        """For people: which field of which result."""
+        if not self.tool:
+            return self.path
+        field = f", field {self.path}" if self.path else ""
+        asked = f"({self.asked})" if self.asked else ""
+        return f"{self.tool}{asked}{field}, record {self.record}"
+
 
 class Origin(Value, frozen=True):
     """Where a value came from: the places in which it stands, the most believed first."""

@@ -19,6 +19,7 @@ from interlock.values import Effect, Json, shorten
 _LINKS = ("address", "link", "account")
 """What leads somewhere, wherever it stands."""
 _MOST_LINKS = 200
+_MOST_SAID = 3
 _HERE = Origin((Occurrence(0, "", "the tool itself", Label.CONSTANT, whole=True),))
 _WHO = {
     Label.OUTSIDERS: "a field that others fill in",
@@ -39,14 +40,11 @@ class Suspect(msgspec.Struct, frozen=True):
     @property
     def why(self) -> str:
         """A sentence for the person who decides."""
-        named = f"{self.field} {shorten(self.shown, 60)!r}"
+        named = f"{self.field} {shorten(self.shown, 60)!r}" if self.shown else self.field
         if not self.origin.places:
             return f"{named} was named by nobody: not by the user, and in no result of this turn"
         place = self.origin.places[0]
-        field = f", field {place.path}" if place.path else ""
-        asked = f"({place.asked})" if place.asked else ""
-        where = f"{place.tool}{asked}{field}, record {place.record}"
-        return f"{named} stands only in {_WHO.get(place.label, 'a result')}: {where}"
+        return f"{named} stands only in {_WHO.get(place.label, 'a result')}: {place.where}"
 
 
 class Trace:
@@ -76,6 +74,14 @@ class Trace:
         """The values that come from nowhere good, by what their arguments are for."""
         return [suspect for field, value in arguments.items() for suspect in self._suspects(field, value)]
 
+    def summary(self, arguments: dict[str, Json]) -> dict[str, str]:
+        """For each argument, in a few words, where its value came from."""
+        return {field: self._summary(field, value) for field, value in arguments.items() if value not in (None, "", [])}
+
+    def _summary(self, field: str, value: Json) -> str:
+        found = [origin.places[0] if origin.places else None for origin in self.of(field, value) if not origin.nothing]
+        return "; ".join(dict.fromkeys("nowhere" if place is None else place.where for place in found[:_MOST_SAID]))
+
     def _suspects(self, field: str, value: Json) -> Iterator[Suspect]:
         schema: dict[str, Json] = self._tool.input.schema.get("properties", {}).get(field, {})
         role = role_of(field, schema, self._tool.roles)
@@ -85,11 +91,14 @@ class Trace:
             if role is Role.CONTENT:
                 for shown, origin in self._links(leaf):
                     if not self._is_known(origin):
-                        yield Suspect(field, role, shown, origin)
+                        yield Suspect(field, role, self._shown_of(field, shown), origin)
                 continue
             origin = self._origin(field, leaf)
             if not self._is_good(role, origin, leaf):
-                yield Suspect(field, role, str(leaf), origin)
+                yield Suspect(field, role, self._shown_of(field, str(leaf)), origin)
+
+    def _shown_of(self, field: str, text: str) -> str:
+        return "" if field in self._tool.redact else text
 
     def _is_good(self, role: Role, origin: Origin, leaf: Json) -> bool:
         if role is Role.SINK:
