@@ -8,6 +8,7 @@ import pytest
 
 from interlock import Runtime, Status, Tool, tool
 from interlock.answers import Agent, Answers, delegation, run_turn
+from interlock.cli.contracts import describe_contract
 from interlock.errors import ContractError, PolicyError
 from interlock.models import Proposal
 from interlock.policy import parse_policy
@@ -353,3 +354,12 @@ def test_an_argument_of_the_tool_itself_is_a_choice() -> None:
     assert (
         Trace(OriginIndex(), money, "").suspects({"recipient": "x", "amount": 5, "subject": ""})[0].field == "recipient"
     )
+
+
+def test_the_contract_that_people_see_has_roles_and_labels() -> None:
+    (_read, mails, money, *_rest) = make_tools([], own={"sender"})
+    assert describe_contract(money)["roles"] == {"recipient": "sink", "amount": "amount", "subject": "content"}
+    labels = describe_contract(mails)["labels"]
+    assert labels["own"] == ["sender"]
+    assert "body" in labels["free"]
+    assert labels["others"] == "plain"

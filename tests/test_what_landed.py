@@ -19,6 +19,7 @@ httpx = pytest.importorskip("httpx")
 from interlock import Context, Runtime, Status, Tool, tool  # noqa: E402
 from interlock.errors import (  # noqa: E402
     Conflict,
+    ContractError,
     Forbidden,
     InDoubt,
     InvalidInput,
@@ -775,3 +776,38 @@ async def test_a_call_whose_first_attempt_works_asks_for_no_halt() -> None:
         before = len(asked)
         assert (await runtime.call("pay", {}, actor="ann")).ok
     assert len(asked) == before
+
+
+@pytest.mark.parametrize(
+    ("refusals", "status", "told"),
+    [((ValueError,), Status.FAILED, "the order is closed"), ((), Status.UNKNOWN, "ValueError")],
+)
+async def test_an_exception_that_a_tool_declares_as_a_refusal_leaves_nothing_in_doubt(
+    refusals: tuple[type[Exception], ...], status: Status, told: str
+) -> None:
+    @tool(effect="send", key="{order}", refusals=refusals)
+    async def pay(order: str) -> bool:
+        """Pay an order."""
+        if order == "closed":
+            raise ValueError("the order is closed")
+        return True
+
+    policy = 'version = 1\nmode = "apply"\n[[rule]]\nid = "all"\ntools = ["*"]\ndecision = "allow"\n'
+    async with Runtime.open("memory://", policy=parse_policy(policy), tools=[pay]) as runtime:
+        refused = await runtime.call("pay", {"order": "closed"}, actor="a", call_id="c1")
+        assert refused.status is status
+        assert refused.problem is not None
+        assert told in refused.problem.message
+        again = await runtime.call("pay", {"order": "closed"}, actor="a", call_id="c2")
+        assert again.problem is not None
+        assert ("is held by another" in again.problem.message) is not bool(refusals), "its key is free, or waits"
+
+
+@pytest.mark.parametrize("given", [Exception, (Exception,), "ValueError", (KeyboardInterrupt,), (1,)])
+def test_refusals_that_make_no_sense_are_refused(given: Any) -> None:
+    async def pay(order: str) -> bool:
+        """Pay an order."""
+        return bool(order)
+
+    with pytest.raises(ContractError):
+        tool(effect="send", refusals=given)(pay)

@@ -11,6 +11,7 @@ import msgspec
 from interlock.tools import Tool
 from interlock.tools.effects import KeyOf, KeyTemplate
 from interlock.tools.known_values import KnownValues, names_of_values
+from interlock.tools.roles import role_of
 
 
 def describe_contract(tool: Tool) -> dict[str, Any]:
@@ -34,6 +35,14 @@ def describe_contract(tool: Tool) -> dict[str, Any]:
         "operator": tool.operator,
         "capabilities": sorted(tool.capabilities),
         "trust": tool.trust.value,
+        "labels": {
+            "own": sorted(tool.labels.own),
+            "outsiders": sorted(tool.labels.outsiders),
+            "free": sorted(tool.labels.free),
+            "others": tool.labels.default.value,
+        },
+        "roles": _describe_roles(tool),
+        "refusals": [kind.__name__ for kind in tool.refusals],
         "redact": sorted(tool.redact),
         "known_values": {field: _describe_values(known) for field, known in tool.known_values.items()},
         "egress": _describe_egress(tool.egress),
@@ -43,6 +52,12 @@ def describe_contract(tool: Tool) -> dict[str, Any]:
         "cost_usd": tool.limits.cost_usd,
         "limits": msgspec.to_builtins(tool.limits),
     }
+
+
+def _describe_roles(tool: Tool) -> dict[str, str]:
+    """What each argument is for, by its name or as the tool says."""
+    properties: dict[str, Any] = tool.input.schema.get("properties", {})
+    return {name: role_of(name, part, tool.roles).value for name, part in properties.items() if isinstance(part, dict)}
 
 
 def _describe_key(key: KeyOf | None) -> str | None:

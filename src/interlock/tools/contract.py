@@ -75,6 +75,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """Made by operations alone: a model is not shown it, and a call that takes nothing back is refused."""
     once_per: str = "turn"
     repeatable: bool = False
+    refusals: tuple[type[Exception], ...] = ()
+    """Exceptions by which it refuses, with nothing done: a call fails with their words, and its key is free."""
     idempotent: bool = False
     """The other side honours the idempotency key, so that even a lost answer may be tried again."""
     says: tuple[str, ...] = ()
@@ -135,7 +137,7 @@ def tool(
     """Turn an annotated function, sync or async, into a `Tool`: `@tool(effect="read")`.
 
     Options: timeout_s, deadline_s, retry, capabilities, trust, free, outsiders, own, roles, redact, retention, limits,
-    egress, known_values, fields;
+    egress, known_values, fields, refusals;
     for what changes the world also key, locks, resource, simulate, invariants, probe, compensate, review_when,
     once_per, repeatable, idempotent and says (see `Tool`).
     """

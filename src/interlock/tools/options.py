@@ -130,6 +130,15 @@ def _check_truth(where: str, given: Any) -> bool:
     return given
 
 
+def _check_refusals(where: str, given: Any) -> tuple[type[Exception], ...]:
+    kinds = (given,) if isinstance(given, type) else tuple(given) if isinstance(given, list | tuple) else None
+    if kinds is None or not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+        raise ContractError(f"{where} are classes of exceptions, such as (ValueError,), not {given!r}")
+    if Exception in kinds:
+        raise ContractError(f"{where}: Exception is every mistake that a program can make; name those that refuse")
+    return kinds
+
+
 def _accept(_where: str, given: Any) -> Any:
     """For what is checked together with the effect."""
     return given
@@ -165,4 +174,5 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "repeatable": _check_truth,
     "idempotent": _check_truth,
     "says": check_says,
+    "refusals": _check_refusals,
 }

@@ -18,6 +18,7 @@ from interlock.engine.redaction import held_by
 from interlock.errors import (
     InDoubt,
     InterlockError,
+    InvalidInput,
     NotFound,
     NothingLanded,
     Permanent,
@@ -37,10 +38,11 @@ from interlock.tools import Reading, Tool, read_result, read_short, redactor_of
 from interlock.tools.tracebacks import log_traceback
 from interlock.tools.wire import Wire, follow_wire, leave_wire
 from interlock.transitions import Batch, Refused, Reserve, SpendTicket, Transition
-from interlock.values import Attempt, Call, Context, Effect, Status, Trust
+from interlock.values import Attempt, Call, Context, Effect, Status, Trust, shorten
 
 IN_THE_RESOURCE = "but what it was to change has changed meanwhile"
 ON_THE_WIRE = "but a request or write of this call may have landed"
+_LONGEST_SAID = 500
 _TRUSTED = Trust.TRUSTED  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 _REFUSED = {
     RefusalKind.BUDGET: Reason.BUDGET_EXHAUSTED,
@@ -302,8 +304,9 @@ class Work:
         reads = self.tool.effect is Effect.READ
         if isinstance(error, asyncio.CancelledError):
             error = (Permanent if reads else InDoubt)(f"{self.tool.name!r} cancelled itself")
-        fault = from_exception(error, reads=reads)
-        if not isinstance(error, InterlockError):
+        refused = isinstance(error, self.tool.refusals) and not isinstance(error, InterlockError)
+        fault = InvalidInput(shorten(str(error), _LONGEST_SAID)) if refused else from_exception(error, reads=reads)
+        if not refused and not isinstance(error, InterlockError):
             fault.traceback = self._log_traceback(error)
         # What is refused for good is not tried again, and is judged when the call has ended.
         if isinstance(fault, NothingLanded | RateLimited) and self.wire is not None:
