@@ -233,6 +233,25 @@ async def test_a_specialist_that_has_read_a_page_does_not_launder_it(prose: str)
     assert sent == []
 
 
+async def test_what_was_said_and_read_earlier_in_a_session_keeps_its_labels() -> None:
+    sent: list[dict[str, Any]] = []
+    agent = Agent(name="one", tools=("read_file", "send_money"), default="read_file", semantic=False, max_retries=0)
+    async with Runtime.open("memory://", policy=parse_policy(PROVENANCE), tools=make_tools(sent)) as runtime:
+        session = Answers(runtime).session("s")
+        first = await session.turn(f"My account is {OTHER}. What is in my files?", agent=agent)
+        async with first as turn:
+            await turn.call("read_file", {"path": "note.txt"})
+            await turn.finish("It is a note.")
+        second = await session.turn("And what else is there?", agent=agent)
+        async with second as turn:
+            evil = await turn.call("send_money", {"recipient": EVIL, "amount": 5.0})
+            own = await turn.call("send_money", {"recipient": OTHER, "amount": 5.0})
+            await turn.finish("Done.")
+    assert (evil.status, own.status) == (Status.PARKED, Status.OK)
+    assert evil.problem is not None
+    assert "read_file(note.txt)" in evil.problem.message
+
+
 def _of(turn: str) -> Any:
     from interlock.ports import Query
 

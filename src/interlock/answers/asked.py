@@ -109,6 +109,8 @@ class Asked(Value, frozen=True):
     """The conversation that it is a turn of."""
     earlier: tuple[EarlierCall, ...] = ()
     """What was called in the session before."""
+    earlier_turns: tuple[str, ...] = ()
+    """The turns in which that was."""
     settled: tuple[Settled, ...] = ()
     """What the conversation has settled about the calls that are needed."""
     said: tuple[str, ...] = ()

@@ -43,6 +43,8 @@ class Opened(Value, frozen=True, tag_field="event", tag="opened"):
     """That agent's turn."""
     session: str | None = None
     """The conversation that it belongs to."""
+    earlier_turns: tuple[str, ...] = ()
+    """Its turns before this one: what the user has said there, and what tools have returned, is known here, too."""
     units: tuple[str, ...] = ()
     """The units in which it is to be answered, as the user has called them in this turn or in one it goes on from."""
 

@@ -41,6 +41,7 @@ def opening_event(
         carried=NOTHING if carried is None else hide_values(carried.requirement, hidden),
         carried_from=None if carried is None else carried.turn,
         session=None if asked.session is None else asked.session.name,
+        earlier_turns=asked.earlier_turns,
         units=asked.units,
     )
 

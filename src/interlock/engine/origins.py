@@ -34,6 +34,8 @@ class SeenTurns(msgspec.Struct):
     reading: asyncio.Lock
     words: list[str]
     """The user's own."""
+    earlier: set[str]
+    """Turns of the same session, in which the user has spoken, too."""
 
     @property
     def question(self) -> str:
@@ -68,7 +70,7 @@ class OriginIndexes:
         return seen
 
     def _find(self, outermost: str | None) -> SeenTurns:
-        found = SeenTurns(OriginIndex(), {}, asyncio.Lock(), [])
+        found = SeenTurns(OriginIndex(), {}, asyncio.Lock(), [], set())
         if outermost is None:  # a call of its own: nothing was seen before it
             return found
         found = self._kept.setdefault(outermost, found)
@@ -79,28 +81,30 @@ class OriginIndexes:
 
     async def _catch_up(self, seen: SeenTurns, outermost: str, here: str) -> None:
         left = list(dict.fromkeys((outermost, *seen.tails, here)))
-        for turn in left:  # grows: a turn names those that it has delegated to
+        for turn in left:  # grows: a turn names those that it has delegated to, and those of its session before it
             tail = seen.tails.setdefault(turn, TurnTail(self._store, turn, self._faults))
             newer = await tail.newer() or Newer((), {})
             for record in tail.fresh(newer):
-                child = await self._see(seen, record, is_outermost=turn == outermost)
-                if child is not None and child not in left:
-                    left.append(child)
+                more = await self._see(seen, record, is_users=turn == outermost or turn in seen.earlier)
+                left += [other for other in more if other not in left]
             tail.advance(newer)
 
-    async def _see(self, seen: SeenTurns, record: Stored, *, is_outermost: bool) -> str | None:
-        """Take one record in; the turn that it has delegated to, if it has."""
-        if record.kind == "turn" and record.status in _EVENTS:
-            said = record.content()
-            if record.status == "delegated" and isinstance(said.arguments, dict):
-                return str(said.arguments.get("child") or "") or None
-            # What a model has asked a specialist is not what the user has said.
-            if is_outermost and said.payload:
-                whole = await self._beside(record)
-                self._say(seen, whole.get("question") or whole.get("reply"))
-        elif record.kind == "call":
+    async def _see(self, seen: SeenTurns, record: Stored, *, is_users: bool) -> list[str]:
+        """Take one record in; the turns that it names."""
+        if record.kind == "call":
             await self._see_call(seen, record, record.content())
-        return None
+        if record.kind != "turn" or record.status not in _EVENTS:
+            return []
+        content = record.content()
+        said: dict[str, Json] = content.arguments if isinstance(content.arguments, dict) else {}
+        # What a model has asked a specialist is not what the user has said.
+        if is_users and content.payload:
+            whole = await self._beside(record)
+            self._say(seen, whole.get("question") or whole.get("reply"))
+        earlier = [str(turn) for turn in said.get("earlier_turns", ())] if is_users else []
+        seen.earlier.update(earlier)
+        child = said.get("child")
+        return [*earlier, str(child)] if child else earlier
 
     def _say(self, seen: SeenTurns, words: Json) -> None:
         if isinstance(words, str) and words and words not in seen.words:

@@ -78,6 +78,7 @@ class ReturnedLists(Value, frozen=True):
 class SessionContext(Value, frozen=True):
     """What is known from the earlier turns of a session."""
 
+    turns: tuple[str, ...] = ()
     calls: tuple[EarlierCall, ...] = ()
     """In the order of their records."""
     returned: tuple[ReturnedLists, ...] = ()
@@ -111,7 +112,8 @@ async def read_context(ctx: EngineContext, place: SessionPlace) -> SessionContex
             inner = await _read_turn(store, child)
             found_below = () if inner is None else inner.calls
             calls += [msgspec.structs.replace(c, through=agent, units=read.units) for c in found_below]
-        context, last = msgspec.structs.replace(context, calls=tuple(sorted(calls, key=lambda c: c.record))), read
+        calls = sorted(calls, key=lambda call: call.record)
+        context, last = msgspec.structs.replace(context, turns=(*context.turns, turn), calls=tuple(calls)), read
     if last is None:
         return context
     finished, opened = last.finished, last.opened

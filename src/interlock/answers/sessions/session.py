@@ -91,6 +91,7 @@ class Session:
         return replace(
             said,
             session=place,
+            earlier_turns=context.turns,
             given=(*said.given, *(number for number in given if number not in said.given)),
             earlier=tuple(told for call in context.calls if (told := _tell(ctx, call)) is not None),
         )
