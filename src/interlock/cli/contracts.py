@@ -11,7 +11,6 @@ import msgspec
 from interlock.tools import Tool
 from interlock.tools.effects import KeyOf, KeyTemplate
 from interlock.tools.known_values import KnownValues, names_of_values
-from interlock.tools.roles import role_of
 
 
 def describe_contract(tool: Tool) -> dict[str, Any]:
@@ -41,7 +40,7 @@ def describe_contract(tool: Tool) -> dict[str, Any]:
             "free": sorted(tool.labels.free),
             "others": tool.labels.default.value,
         },
-        "roles": _describe_roles(tool),
+        "roles": {name: role.value for name, role in tool.roles.items()},
         "refusals": [kind.__name__ for kind in tool.refusals],
         "redact": sorted(tool.redact),
         "known_values": {field: _describe_values(known) for field, known in tool.known_values.items()},
@@ -52,12 +51,6 @@ def describe_contract(tool: Tool) -> dict[str, Any]:
         "cost_usd": tool.limits.cost_usd,
         "limits": msgspec.to_builtins(tool.limits),
     }
-
-
-def _describe_roles(tool: Tool) -> dict[str, str]:
-    """What each argument is for, by its name or as the tool says."""
-    properties: dict[str, Any] = tool.input.schema.get("properties", {})
-    return {name: role_of(name, part, tool.roles).value for name, part in properties.items() if isinstance(part, dict)}
 
 
 def _describe_key(key: KeyOf | None) -> str | None:

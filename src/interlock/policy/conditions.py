@@ -56,6 +56,8 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True):
     is_decimal: bool = False
     """Whether it is a decimal number, which is shown as text so that no digit is lost."""
     lists_decimals: bool = False
+    traces: bool = False
+    """Whether what its turn has seen has to be read for it."""
     where: str = ""
     """The attribute of the facts that it is; or the argument, if it starts with '@'; or empty: only `read` knows."""
 
@@ -80,7 +82,7 @@ class Condition:
         self.needs_plan = any(name.startswith("plan.") for name in names)
         # The id stands on the call; everything else about a turn has to be read from the ledger.
         self.needs_turn = any(name.startswith("turn.") and name not in ("turn.id", *_OF_THE_USER) for name in names)
-        self.needs_origins = any(name.startswith("origin.") or name in _OF_THE_USER for name in names)
+        self.needs_origins = any(variable.traces for variable in variables)
         self._program = program
 
     def evaluate(self, facts: Facts) -> Any:

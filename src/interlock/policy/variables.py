@@ -13,7 +13,8 @@ from interlock.policy.conditions import Facts, Variable
 from interlock.policy.provenance import Origin, OriginIndex, Trace
 from interlock.tools import Tool
 from interlock.tools.inputs import DECIMAL
-from interlock.values import Json, Mode
+from interlock.tools.roles import Role
+from interlock.values import Effect, Json, Mode
 
 _TEXTS = cel.Type.List(cel.Type.STRING)
 _OPEN = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
@@ -75,9 +76,15 @@ def _origin_variables(tool: Tool) -> Iterator[Variable]:
     def trace(facts: Facts) -> Trace:
         return facts.trace or nowhere
 
-    yield _fact("turn.question", cel.Type.STRING, lambda f: trace(f).question)
-    yield _fact("turn.asked", truth, lambda f: trace(f).asked)
-    yield _fact("origin.unknown", _TEXTS, lambda f: [item.field for item in trace(f).suspects(f.arguments)])
+    # A read that leads nowhere has nothing to be asked for, and no value that could be wrong.
+    may_be = tool.effect is not Effect.READ or Role.SINK in tool.roles.values()
+    yield _tracing("turn.question", cel.Type.STRING, lambda f: trace(f).question)
+    yield (
+        _fact("turn.asked", truth, lambda _f: True)
+        if tool.effect is Effect.READ
+        else _tracing("turn.asked", truth, lambda f: trace(f).asked)
+    )
+    yield _tracing("origin.unknown", _TEXTS, lambda f: [item.field for item in trace(f).suspects(f.arguments)], may_be)
     for name in tool.input.shown.get("properties", {}):
         if not _IDENTIFIER.fullmatch(name):
             continue
@@ -86,9 +93,13 @@ def _origin_variables(tool: Tool) -> Iterator[Variable]:
             return all(what(origin) for origin in trace(facts).of(field, facts.arguments.get(field)))
 
         for said, what in _ORIGINS.items():
-            yield _fact(f"origin.{name}.{said}", truth, partial(all_of, what=what))
-        yield _fact(f"origin.{name}.tools", _TEXTS, partial(_tools, trace, name))
-        yield _fact(f"origin.{name}.links.known", truth, partial(_links_known, trace, name))
+            yield _tracing(f"origin.{name}.{said}", truth, partial(all_of, what=what))
+        yield _tracing(f"origin.{name}.tools", _TEXTS, partial(_tools, trace, name))
+        yield _tracing(f"origin.{name}.links.known", truth, partial(_links_known, trace, name))
+
+
+def _tracing(name: str, kind: Any, read: Callable[[Facts], Any], traces: bool = True) -> Variable:
+    return Variable(name=name, check=kind, run=kind, read=read, is_exact=kind in _EXACT, traces=traces)
 
 
 def _tools(trace: Callable[[Facts], Trace], field: str, facts: Facts) -> list[str]:

@@ -52,7 +52,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     labels: FieldLabels = FieldLabels()
     """What is known of the fields of its results: one's own, filled in by outsiders, free text."""
     roles: dict[str, Role] = {}
-    """What its arguments are for, where their names do not say so."""
+    """What its arguments are for, by their names or as it says."""
     redact: frozenset[str] = frozenset()
     retention: timedelta | None = None
     """How long what lies beside its records is kept, where `audit purge` is run; None: as long as nobody says."""

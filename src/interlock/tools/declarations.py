@@ -21,6 +21,7 @@ from interlock.tools.labels import labels_of
 from interlock.tools.options import check_options
 from interlock.tools.redacted_fields import refuse_unknown_fields
 from interlock.tools.results import Output
+from interlock.tools.roles import roles_of
 from interlock.tools.signature import Body, describe, function_of, is_async, name_of, read_signature
 from interlock.values import Effect, Json
 
@@ -99,6 +100,7 @@ def complete(made: Declaration, effect: str | Effect | None, options: dict[str, 
     if given["effect"] is not Effect.READ:
         given["says"] = effect_words(name, made.description, given.get("says", ()))
     given["labels"] = labels_of(given)
+    given["roles"] = roles_of(made.takes.schema, given.get("roles", {}))
     for option in ("free", "outsiders", "own"):
         given.pop(option, None)
     return {

@@ -32,6 +32,13 @@ class Role(StrEnum):
     """One of the few values that the tool itself names, or a yes or no."""
 
 
+def roles_of(schema: Mapping[str, Json], declared: Mapping[str, Role]) -> dict[str, Role]:
+    """The role of each argument of a tool; those that it declares and does not have are left for its checks."""
+    properties: dict[str, Json] = schema.get("properties", {})
+    found = {name: role_of(name, part if isinstance(part, dict) else {}, declared) for name, part in properties.items()}
+    return found | dict(declared)
+
+
 def role_of(name: str, schema: Mapping[str, Json], declared: Mapping[str, Role]) -> Role:
     """The role of an argument."""
     if name in declared:

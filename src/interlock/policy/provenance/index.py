@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -72,7 +72,7 @@ class OriginIndex:
         """The user has said this."""
         form = plain(text[:LONGEST_TEXT])
         self._user += f"{' '.join(words_of(form))} "
-        self._add(_At(0, "", _USER, Label.USER, pointed=True), form, {})
+        self._add(_At(0, "", _USER, Label.USER, pointed=True), form, _values_in(form), {})
 
     def add_result(
         self, record: int, tool: str, arguments: Json, value: Json, labels: FieldLabels, shown: Json = None
@@ -92,13 +92,19 @@ class OriginIndex:
             left -= len(leaves)
             # A field of a row is pointed at with the row, and has its rivals in all of it.
             named = len(path) > 0 and any(len(form) >= _TELLING and self._is_said(form) for _place, form in leaves)
-            rivals = Counter(kind for kind, _form in {key for _place, form in leaves for key in _values_in(form)})
-            for place, form in leaves:
+            values = [_values_in(form) for _place, form in leaves]
+            rivals = Counter(kind for kind, _form in set[tuple[str, str]]().union(*values))
+            for (place, form), found_there in zip(leaves, values, strict=True):
                 if form not in echo:  # else it says what it was told: no evidence for what a model has chosen
                     at = _At(record, tool, _path_text(place), labels.of(place), pointed or named, said)
-                    self._add(at, form, rivals)
+                    self._add(at, form, found_there, rivals)
         for path, total in _sums(value):
-            self._add(_At(record, tool, f"the sum of {_path_text(path)}", labels.of(path), pointed), total, {})
+            self._add(
+                _At(record, tool, f"the sum of {_path_text(path)}", labels.of(path), pointed),
+                total,
+                _values_in(total),
+                {},
+            )
 
     def _is_said(self, form: str) -> bool:
         words = " ".join(words_of(form))
@@ -113,11 +119,11 @@ class OriginIndex:
         places = self.find(form).places
         return any(place.pointed and place.label is not Label.MODEL for place in places)
 
-    def _add(self, at: _At, form: str, rivals: Mapping[str, int]) -> None:
-        number, found = len(self._leaves), {} if len(form) < 2 else _values_in(form)
+    def _add(self, at: _At, form: str, values: Collection[tuple[str, str]], rivals: Mapping[str, int]) -> None:
+        number = len(self._leaves)
         self._leaves.append(_Leaf(at, form, rivals))
         self._whole.setdefault(form, []).append(number)
-        for key in found:
+        for key in values:
             self._values.setdefault(key, []).append(number)
         self._starts.append(len(self._stream))
         for place, word in enumerate(words_of(form), len(self._stream)):
@@ -131,11 +137,11 @@ class OriginIndex:
         found: dict[int, Occurrence] = {}
         for number in self._whole.get(form, ()):
             found[number] = self._place(number, whole=True, sole=True)
-        values = list(_values_in(form))
+        values = find_values(form)
         if values and _covers(form, values):
-            everywhere = [set(self._with_value(key)) for key in values]
+            everywhere = [set(self._with_value(value)) for value in values]
             for number in set.intersection(*everywhere) - found.keys():
-                sole = all(self._leaves[number].rivals.get(kind) == 1 for kind, _form in values)
+                sole = all(self._leaves[number].rivals.get(value.kind) == 1 for value in values)
                 found[number] = self._place(number, whole=False, sole=sole)
         else:
             for number in self._with_words(words_of(form)):
@@ -144,9 +150,9 @@ class OriginIndex:
         places = sorted(found.values(), key=lambda place: (_ORDER[place.label], not place.whole, place.record))
         return Origin(tuple(_best(places)))
 
-    def _with_value(self, key: tuple[str, str]) -> Iterable[int]:
-        kind, form = key
-        found = self._values.get(key, [])
+    def _with_value(self, value: Found) -> Iterable[int]:
+        kind, form = value.kind, value.form
+        found = self._values.get((kind, form), [])
         if kind == "date" and len(form) > 5:  # one that is said without its year may be of any
             found = [*found, *self._values.get((kind, form[-5:]), [])]
         return found
@@ -181,14 +187,14 @@ def _best(places: list[Occurrence]) -> list[Occurrence]:
     return chosen + [place for place in places if place not in chosen][: max(0, _MOST_PLACES - len(chosen))]
 
 
-def _values_in(form: str) -> dict[tuple[str, str], Found]:
-    return {(found.kind, found.form): found for found in find_values(form)}
+def _values_in(form: str) -> set[tuple[str, str]]:
+    return {(found.kind, found.form) for found in find_values(form)}
 
 
-def _covers(form: str, values: list[tuple[str, str]]) -> bool:
+def _covers(form: str, values: Sequence[Found]) -> bool:
     """Whether a value is nothing but what was found in it: an address, or a date with a time."""
     rest = form
-    for found in find_values(form):
+    for found in values:
         rest = rest.replace(found.shown, " ", 1)
     return not words_of(rest.replace("t", " ", 1) if len(values) > 1 else rest)
 

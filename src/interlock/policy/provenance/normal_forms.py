@@ -78,7 +78,9 @@ def number_form(value: object) -> str:
 
 
 def find_values(text: str) -> list[Found]:
-    """Everything in a plain text that is of a kind: addresses, links, accounts, dates, times, numbers; each once."""
+    """Everything in a plain text that is of a kind: addresses, links, accounts, dates, times, numbers."""
+    if _HINT.search(text) is None:
+        return []
     found: list[Found] = []
 
     def take(match: re.Match[str], read: Callable[[re.Match[str]], Iterator[Found]]) -> str:
@@ -86,8 +88,11 @@ def find_values(text: str) -> list[Found]:
         found.extend(values)
         return " " * len(match[0]) if values else match[0]  # what is a part of one is none of its own
 
-    for pattern, read in _KINDS:
-        text = pattern.sub(partial(take, read=read), text)
+    for pattern, read, hint in _KINDS:
+        if hint is _DIGIT or hint in text:
+            text = pattern.sub(partial(take, read=read), text)
+        if hint is _LAST_SIGN and _DIGITS.search(text) is None:
+            break
     return found
 
 
@@ -135,11 +140,15 @@ def _time(match: re.Match[str]) -> Iterator[Found]:
     yield Found("time", f"{hour:02d}:{match['minute'] or '00'}", match[0])
 
 
+_DIGIT, _LAST_SIGN = "0", "."
+_DIGITS = re.compile(r"\d")
+_HINT = re.compile(r"[\d@.]")
+"""A text without any of these has nothing of a kind."""
 _KINDS = (
-    (_ADDRESS, _address),
-    (_LINK, _link),
-    (_ACCOUNT, _account),
-    (_DATE, _dates),
-    (_TIME, _time),
-    (_NUMBER, _number),
+    (_ADDRESS, _address, "@"),
+    (_LINK, _link, _LAST_SIGN),
+    (_ACCOUNT, _account, _DIGIT),
+    (_DATE, _dates, _DIGIT),
+    (_TIME, _time, _DIGIT),
+    (_NUMBER, _number, _DIGIT),
 )

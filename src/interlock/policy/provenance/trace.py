@@ -13,7 +13,7 @@ from interlock.policy.provenance.origin import Occurrence, Origin
 from interlock.policy.provenance.requests import hands_over, is_asked_for
 from interlock.tools import Tool
 from interlock.tools.labels import Label
-from interlock.tools.roles import Role, role_of
+from interlock.tools.roles import Role
 from interlock.values import Effect, Json, shorten
 
 _LINKS = ("address", "link", "account")
@@ -83,8 +83,7 @@ class Trace:
         return "; ".join(dict.fromkeys("nowhere" if place is None else place.where for place in found[:_MOST_SAID]))
 
     def _suspects(self, field: str, value: Json) -> Iterator[Suspect]:
-        schema: dict[str, Json] = self._tool.input.schema.get("properties", {}).get(field, {})
-        role = role_of(field, schema, self._tool.roles)
+        role = self._tool.roles.get(field, Role.SELECTOR)
         if role is Role.CHOICE or (self._tool.effect is Effect.READ and role is not Role.SINK):
             return
         for leaf in _leaves(value):
