@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from interlock import Runtime, Status, Tool, tool
 from interlock.answers import Agent, Answers, delegation, run_turn
 from interlock.cli.contracts import describe_contract
+from interlock.cli.main import main
 from interlock.errors import ContractError, PolicyError
 from interlock.models import Proposal
 from interlock.policy import parse_policy
@@ -382,3 +385,30 @@ def test_the_contract_that_people_see_has_roles_and_labels() -> None:
     assert labels["own"] == ["sender"]
     assert "body" in labels["free"]
     assert labels["others"] == "plain"
+
+
+def test_cases_and_explanations_state_what_was_said_and_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent))
+    (tmp_path / "policy.toml").write_text(PROVENANCE)
+    (tmp_path / "interlock.toml").write_text('policy = "policy.toml"\ntools = ["tests.test_provenance:TOOLS"]\n')
+    history = f'[{{tool = "read_file", arguments = {{path = "bill.txt"}}, value = "Pay {GOOD}."}}]'
+    case = f'tool = "send_money"\narguments = {{recipient = "{GOOD}", amount = 5.0}}\nhistory = {history}\n'
+    (tmp_path / "cases.toml").write_text(
+        f'[[case]]\nname = "pointed"\nquestion = "pay bill.txt"\nexpect = "allow"\n{case}'
+        f'[[case]]\nname = "not"\nquestion = "hello"\nexpect = "review"\nreason = "read_file(bill.txt)"\n{case}'
+    )
+    assert main(["policy", "test", "cases.toml"]) == 0
+    call = {
+        "tool": "send_money",
+        "arguments": {"recipient": GOOD, "amount": 5.0},
+        "question": f"pay {GOOD}",
+    }
+    (tmp_path / "call.json").write_text(json.dumps(call))
+    assert main(["policy", "explain", "call.json"]) == 0
+    assert "recipient comes from the user's words" in " ".join(capsys.readouterr().out.split())
+
+
+TOOLS = make_tools([])

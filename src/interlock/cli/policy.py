@@ -20,6 +20,7 @@ from interlock.policy.cases import ProposedCall, load_cases, run_case
 from interlock.policy.lint import find_idle_rules, find_unapprovable, find_unfit_sets, measure_coverage
 from interlock.policy.lists import find_unreadable_lists
 from interlock.review import key_faults
+from interlock.values import Verdict
 
 
 def register(commands: Any, common: Any) -> None:
@@ -109,6 +110,15 @@ def _test(given: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def _print_arguments(verdict: Verdict) -> None:
+    """What was changed on the way, and where the rest comes from."""
+    for change in verdict.rewrites:
+        before, after = sanitize(repr(change.before)), sanitize(repr(change.after))
+        console().print(f"[blue]{sanitize(change.field)}[/]: {before} → {after}")
+    for field, where in verdict.origins.items():
+        console().print(f"[blue]{sanitize(field)}[/] comes from {sanitize(where)}")
+
+
 def _explain(given: argparse.Namespace) -> int:
     ruleset, tools = load_ruleset(load_command_settings(given))
     try:
@@ -129,7 +139,7 @@ def _explain(given: argparse.Namespace) -> int:
         else:
             out.print(f"{colorize('deny')} by contract: {sanitize(refusal)}")
         return 0
-    facts = proposed.facts(parsed.arguments, ruleset)
+    facts = proposed.facts(parsed.arguments, ruleset, tools)
     missing = missing_grant(tool, facts.grant, proposed.mode)
     rules = ruleset.rules(tool.name)
     verdict, facts = judge(rules, tool, parsed, facts)
@@ -142,10 +152,7 @@ def _explain(given: argparse.Namespace) -> int:
         says = item.rule.decision.value if item.rule.decision else "clamp"
         rows.add_row(mark, sanitize(item.rule.id), colorize(says), sanitize(item.error or item.rule.when or "always"))
     out.print(rows)
-    for change in verdict.rewrites:
-        out.print(
-            f"[blue]{sanitize(change.field)}[/]: {sanitize(repr(change.before))} → {sanitize(repr(change.after))}"
-        )
+    _print_arguments(verdict)
     if missing is not None:
         out.print(f"{colorize('deny')} by grant: {sanitize(missing)}")
         return 0

@@ -14,8 +14,18 @@ from interlock.errors import ConfigError
 from interlock.policy.compile import Ruleset
 from interlock.policy.conditions import Facts
 from interlock.policy.decide import judge, missing_grant
+from interlock.policy.provenance import OriginIndex, Trace
 from interlock.tools import Tool
+from interlock.tools.labels import usual_labels
 from interlock.values import Call, Json, Mode, Plan, TurnView, Value
+
+
+class CallBefore(Value, frozen=True, kw_only=True):
+    """A call that was made earlier in the turn, and what it returned."""
+
+    tool: str
+    arguments: dict[str, Json] = {}
+    value: Json = None
 
 
 class ProposedCall(Value, frozen=True, kw_only=True):
@@ -30,8 +40,12 @@ class ProposedCall(Value, frozen=True, kw_only=True):
     confidence: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     turn: TurnView = TurnView()
     plan: Plan | None = None
+    question: str = ""
+    """What the user has said,"""
+    history: tuple[CallBefore, ...] = ()
+    """and what was called since."""
 
-    def facts(self, arguments: dict[str, Json], ruleset: Ruleset) -> Facts:
+    def facts(self, arguments: dict[str, Json], ruleset: Ruleset, tools: Mapping[str, Tool]) -> Facts:
         """The snapshot that rules would be asked about."""
         call = Call(
             call_id="proposal",
@@ -43,7 +57,18 @@ class ProposedCall(Value, frozen=True, kw_only=True):
             evidence=self.evidence,
             confidence=self.confidence,
         )
-        return Facts(call, arguments, ruleset.grant(self.actor), self.turn, self.plan)
+        traces = ruleset.rules(self.tool).needs_origins
+        trace = Trace(self._seen(tools), tools[self.tool], self.question) if traces else None
+        return Facts(call, arguments, ruleset.grant(self.actor), self.turn, self.plan, trace)
+
+    def _seen(self, tools: Mapping[str, Tool]) -> OriginIndex:
+        index = OriginIndex()
+        if self.question:
+            index.add_words(self.question)
+        for number, call in enumerate(self.history, 1):
+            labels = tools[call.tool].labels if call.tool in tools else usual_labels()
+            index.add_result(number, call.tool, call.arguments, call.value, labels, shown=call.arguments)
+        return index
 
 
 class Case(ProposedCall, frozen=True, kw_only=True):
@@ -92,7 +117,7 @@ def run_case(case: Case, ruleset: Ruleset, tools: Mapping[str, Tool]) -> CaseRes
     except Refusal as refusal:
         return _compare(case, "deny", "contract", {}, str(refusal))
     rules = ruleset.rules(tool.name)
-    facts = case.facts(parsed.arguments, ruleset)
+    facts = case.facts(parsed.arguments, ruleset, tools)
     refused = missing_grant(tool, facts.grant, case.mode)
     if refused is not None:
         return _compare(case, "deny", "grant", parsed.arguments, refused)
