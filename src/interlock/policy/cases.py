@@ -58,10 +58,10 @@ class ProposedCall(Value, frozen=True, kw_only=True):
             confidence=self.confidence,
         )
         traces = ruleset.rules(self.tool).needs_origins
-        trace = Trace(self._seen(tools), tools[self.tool], self.question) if traces else None
+        trace = Trace(self._index(tools), tools[self.tool], self.question) if traces else None
         return Facts(call, arguments, ruleset.grant(self.actor), self.turn, self.plan, trace)
 
-    def _seen(self, tools: Mapping[str, Tool]) -> OriginIndex:
+    def _index(self, tools: Mapping[str, Tool]) -> OriginIndex:
         index = OriginIndex()
         if self.question:
             index.add_words(self.question)
