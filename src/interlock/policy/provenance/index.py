@@ -125,10 +125,14 @@ class OriginIndex:
         self._whole.setdefault(form, []).append(number)
         for key in values:
             self._values.setdefault(key, []).append(number)
-        self._starts.append(len(self._stream))
-        for place, word in enumerate(words_of(form), len(self._stream)):
-            self._places.setdefault(word, array("Q")).append(place)
-            self._stream.append(word)
+
+    def _index_words(self) -> None:
+        """Take the words in of what was added since: most values are found without."""
+        for leaf in self._leaves[len(self._starts) :]:
+            self._starts.append(len(self._stream))
+            for place, word in enumerate(words_of(leaf.form), len(self._stream)):
+                self._places.setdefault(word, array("Q")).append(place)
+                self._stream.append(word)
 
     def find(self, form: str) -> Origin:
         """Where a value stands that is compared in this form."""
@@ -159,6 +163,7 @@ class OriginIndex:
 
     def _with_words(self, words: list[str]) -> Iterator[int]:
         """The leaves in which these words stand one behind the other."""
+        self._index_words()
         if not words or any(word not in self._places for word in words):
             return
         rarest = min(range(len(words)), key=lambda at: len(self._places[words[at]]))
