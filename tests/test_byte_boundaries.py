@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ pytestmark = pytest.mark.slow
 
 EVERY = 1 if os.environ.get("TORTURE") else 29
 """Every byte with `make torture`, every 29th and those at the edges in between."""
+CELLS = 20
+"""So many share a database."""
 ON_SERVER = EVERY if os.environ.get("TORTURE") else 100_000
 """On a server, where every delivery costs several times as much: only those at the edges in between."""
 QUICK = RetryRule(max_attempts=3, base_s=0.001, cap_s=0.002)
@@ -46,21 +49,29 @@ on_either_database = pytest.mark.parametrize(
 
 
 class Ledgers:
-    """A file for each cell, or one database for all of them."""
+    """A file for each cell, or a database for a few of them: recovery looks at all that is left in doubt there."""
 
-    def __init__(self, durable_url: str, folder: Path) -> None:
-        self._server = durable_url if durable_url.startswith("postgres") else None
-        self._folder = folder
-        self.every = EVERY if self._server is None else ON_SERVER
-        self.mark = "f" if self._server is None else "s"  # in the names of its cells: one server counts for all
+    def __init__(self, folder: Path, databases: Iterator[str] | None) -> None:
+        self._databases, self._folder = databases, folder
+        self.every = EVERY if databases is None else ON_SERVER
+        self.mark = "f" if databases is None else "s"  # in the names of its cells: one server counts for all
 
     def url_of(self, name: str) -> str:
-        return self._server or f"sqlite:///{self._folder}/{name}.db"
+        return f"sqlite:///{self._folder}/{name}.db" if self._databases is None else next(self._databases)
 
 
 @pytest.fixture
-def ledgers(durable_url: str, tmp_path: Path) -> Ledgers:
-    return Ledgers(durable_url, tmp_path)
+def ledgers(durable_url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Ledgers]:
+    with ExitStack() as opened:
+        if not durable_url.startswith("postgres"):
+            yield Ledgers(tmp_path, None)
+        else:
+            yield Ledgers(tmp_path, _databases(opened, request.getfixturevalue("new_database")))
+
+
+def _databases(opened: ExitStack, new: Callable[[], AbstractContextManager[str]]) -> Iterator[str]:
+    while True:
+        yield from repeat(opened.enter_context(new()), CELLS)
 
 
 @pytest.fixture(scope="module")

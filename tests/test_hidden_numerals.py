@@ -228,3 +228,8 @@ def test_numerals_at_the_end_of_a_sentence_and_how_often_are_held(wrong: str) ->
 )
 def test_words_of_the_results_are_no_numerals(right: str) -> None:
     assert ground(right, [CABIN]).unsupported == ()
+
+
+@pytest.mark.parametrize("draft", ["It has .0¼ hectares.", "It has .5¼ hectares."])
+def test_a_figure_with_two_fractions_is_held_and_breaks_nothing(draft: str) -> None:
+    assert ground(draft, [FARM]).unsupported

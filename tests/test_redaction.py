@@ -245,6 +245,11 @@ def test_many_secrets_are_found_as_each_of_them_is(secrets: list[str], data: st.
         assert together == text
 
 
+def test_of_many_secrets_a_short_one_at_the_end_is_found_where_a_longer_one_begins_alike() -> None:
+    secrets = ["1111", "1111222", *(f"secret-{number}" for number in range(60))]
+    assert Redactor(frozenset({"t"}), {"t": secrets}).text("ends in 11 11") == f"ends in {MARK}"
+
+
 def test_a_secret_that_repeats_itself_is_not_searched_for_ever() -> None:
     assert redact("a" * 300_000, "a" * 20_000) == MARK
 

@@ -62,8 +62,9 @@ class WordIndex:
             for start in [at for at in range(len(text) - window + 1) if text[at : at + window] in heads]:
                 for length in heads[text[start : start + window]]:
                     left -= length
-                    if text[start : start + length] in self._words:
-                        yield start, start + length
+                    part = text[start : start + length]  # at the end of the text it may be a shorter word
+                    if part in self._words:
+                        yield start, start + len(part)
                         break
                 if left < 0:
                     yield 0, len(text)

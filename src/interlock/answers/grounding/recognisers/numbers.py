@@ -97,6 +97,8 @@ class Numbers:
         for match in self._pattern.finditer(text):
             digits = _GROUPING.sub("", match["digits"])
             if match["vulgar"]:
+                if "." in digits:  # .5¼ is no figure that anybody writes: it is held as what was not understood
+                    continue
                 digits += _VULGAR[match["vulgar"]][1:]
             number, places = Decimal(digits), len(digits.partition(".")[2])
             magnitude = match["mag"] or ""
