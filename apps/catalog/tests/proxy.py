@@ -20,6 +20,7 @@ class FaultyProxy:
         self._slow_s = slow_s
         self._chance = random.Random(seed)
         self._server: asyncio.Server | None = None
+        self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -28,8 +29,17 @@ class FaultyProxy:
     async def stop(self) -> None:
         assert self._server is not None
         self._server.close()
+        open_then = dict(self._open)
+        for task in open_then:
+            task.cancel()
+        await asyncio.gather(*open_then, return_exceptions=True)
+        # Their sockets are gone when this has been awaited, and not when somebody comes by to collect them.
+        await asyncio.gather(*(writer.wait_closed() for writer in open_then.values()), return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open[task] = writer
         try:
             while (request := await _message(reader)) is not None:
                 if not await self._one(request, writer):
@@ -38,6 +48,7 @@ class FaultyProxy:
             pass  # whoever was connected is gone, or the test is over
         finally:
             writer.close()
+            del self._open[task]
 
     async def _one(self, request: bytes, writer: asyncio.StreamWriter) -> bool:
         kind = self._chance.choice(KINDS) if self._chance.random() < self._share else "fine"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -12,11 +11,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 from pyproj import Transformer
-from rasterio.errors import NotGeoreferencedWarning
 from rasterio.features import rasterize
 
 from interlock.errors import InvalidInput, NotFound, Permanent
-from interlock_ranger.intake.rasters import RASTERS, NbrRaster, read_nbr
+from interlock_ranger.intake.rasters import RASTERS, NbrRaster, read_nbr, without_warning_of_place
 from interlock_ranger.records import Fire
 
 OUTSIDE = -1
@@ -61,9 +59,7 @@ def _read(folder: Path, _digests: tuple[str, ...], sectors: tuple[shapely.Geomet
     projected = [shapely.transform(sector, project, interleaved=False) for sector in sectors]
     # By the centre of a pixel, as all_touched is off: otherwise sectors would grow by the pixels along their edges.
     places = [(shape, n) for n, shape in enumerate(projected)]
-    with warnings.catch_warnings():
-        # About the sheet that rasterize draws on in memory, which gets its place from `transform`.
-        warnings.simplefilter("ignore", NotGeoreferencedWarning)
+    with without_warning_of_place():  # the sheet that is drawn on in memory gets its place from `transform`
         drawn = rasterize(places, known.shape, fill=OUTSIDE, transform=before.transform, dtype="int32")
     sector = drawn.astype(np.int64)
     return Pixels(

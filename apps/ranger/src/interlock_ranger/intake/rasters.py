@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from rasterio.errors import NotGeoreferencedWarning, RasterioError
 from interlock.errors import InvalidInput
 
 RASTERS = ("nbr_pre.tif", "nbr_post.tif")
+_FILTERING = threading.Lock()
 _ROUNDING = 1e-6
 """What scaling may add to a value of exactly 1."""
 
@@ -36,18 +40,24 @@ class NbrRaster(msgspec.Struct, frozen=True, kw_only=True):
         return bool(same_place and self.nbr.shape == other.nbr.shape)
 
 
+@contextmanager
+def without_warning_of_place() -> Iterator[None]:
+    """While a sheet without a place is opened; one thread at a time, as all of them have the same filters."""
+    with _FILTERING, warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotGeoreferencedWarning)
+        yield
+
+
 def read_nbr(file: Path) -> NbrRaster:
     """A scene, refused if it does not say where it lies, or holds what cannot be NBR."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotGeoreferencedWarning)  # told below, in a sentence
-            with rasterio.open(file) as raster:
-                if raster.count != 1:
-                    raise InvalidInput(f"it has {raster.count} bands; NBR is one")
-                if raster.crs is None or raster.transform.is_identity:
-                    raise InvalidInput("it does not say where it lies; save it with its projection and position")
-                band, scale, offset = raster.read(1, masked=True), raster.scales[0], raster.offsets[0]
-                crs, transform, label = raster.crs, raster.transform, raster.tags().get("SYNTHETIC")
+        with without_warning_of_place(), rasterio.open(file) as raster:  # that is told below, in a sentence
+            if raster.count != 1:
+                raise InvalidInput(f"it has {raster.count} bands; NBR is one")
+            if raster.crs is None or raster.transform.is_identity:
+                raise InvalidInput("it does not say where it lies; save it with its projection and position")
+            band, scale, offset = raster.read(1, masked=True), raster.scales[0], raster.offsets[0]
+            crs, transform, label = raster.crs, raster.transform, raster.tags().get("SYNTHETIC")
     except RasterioError as error:
         raise InvalidInput(f"it is no raster that can be read ({error})") from None
     # rasterio reads the scale (thousandths in the shipped files) and the offset, but does not apply them.
