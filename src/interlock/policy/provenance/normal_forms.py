@@ -65,7 +65,7 @@ def form_of(value: Any) -> str:
         return ""
     if isinstance(value, int | float | Decimal):
         return number_form(value)
-    return plain(str(value))
+    return plain(str(value)[:LONGEST_TEXT])
 
 
 def number_form(value: object) -> str:
