@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import signal
 import sys
 import threading
 from typing import Any
@@ -118,6 +120,54 @@ async def test_a_worker_that_is_stopped_in_a_transaction_does_not_hold_the_other
     assert len(await ids(second)) == 2
     await first.close()
     await second.close()
+
+
+_WRITES_FOR_EVER = """
+import sys
+from interlock.stores import dialect_of
+from interlock.stores import statements as sql
+connection = dialect_of(sys.argv[1], 0.5).connect()
+print("begun", flush=True)
+rows = [(f"{sys.argv[2]}{n}", "done", "", 0, "{}") for n in range(7)]
+while True:
+    connection.run("BEGIN")
+    for _ in range(20):
+        connection.run_many(sql.WRITE_TICKET, rows)
+        connection.run_many(sql.WRITE_ACCOUNT, [(1, 1, 1, row[0]) for row in rows])
+    connection.run("COMMIT")
+"""
+
+
+async def test_wherever_a_worker_is_stopped_in_a_transaction_its_rows_are_let_go(postgres: str) -> None:
+    """Also in the middle of what it sends: a pipeline of many statements would be held by no limit."""
+    await open_store(postgres).close()
+    async with asyncio.TaskGroup() as group:
+        for name in "abcdef":
+            group.create_task(_stop_somewhere(f"{postgres}&application_name=stopped_{name}", name))
+
+
+async def _stop_somewhere(url: str, name: str) -> None:
+    """A process that writes for ever stands still, at a moment that nobody chose: its transaction must end."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _WRITES_FOR_EVER, url, name, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None
+        assert await process.stdout.readline() == b"begun\n"
+        await asyncio.sleep(random.random() / 4)
+        process.send_signal(signal.SIGSTOP)
+        with psycopg.connect(url, autocommit=True, application_name="") as other:
+            async with asyncio.timeout(60):
+                while other.execute(  # noqa: ASYNC110 - the server says when
+                    _IN_TRANSACTION, (f"stopped_{name}",)
+                ).fetchall():
+                    await asyncio.sleep(0.05)
+    finally:
+        process.kill()
+        await process.wait()
+
+
+_IN_TRANSACTION = "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND xact_start IS NOT NULL"
 
 
 def terminate(postgres: str) -> None:

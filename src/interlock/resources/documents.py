@@ -257,11 +257,17 @@ class Documents:
     def _open(self) -> Connection:
         """A connection, and the table, made by one at a time."""
         connection = self._dialect.connect()
-        indexes = [self._sql(sql.DOCUMENTS_INDEX, field=field) for field in self._indexed]
-        self._dialect.begin(connection, migrating=True)
-        for statement in (sql.DOCUMENTS_TABLE, sql.FENCES_TABLE, *indexes):
-            connection.run(self._sql(statement))
-        connection.run("COMMIT")
+        makes = {
+            self._sql("{table}"): sql.DOCUMENTS_TABLE,
+            self._sql("{table}_fences"): sql.FENCES_TABLE,
+            **{self._sql("{table}_{field}", field=f): self._sql(sql.DOCUMENTS_INDEX, field=f) for f in self._indexed},
+        }
+        # To make what there is already takes locks all the same, and waits for everybody who writes.
+        if len(connection.rows(self._sql(sql.DOCUMENTS_RELATIONS, marks=list(makes)), list(makes))) < len(makes):
+            self._dialect.begin(connection, migrating=True)
+            for statement in makes.values():
+                connection.run(self._sql(statement))
+            connection.run("COMMIT")
         return connection
 
     def _sql(self, statement: str, *, field: str = "", marks: Sequence[str] = ()) -> str:

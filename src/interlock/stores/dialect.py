@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Any, Protocol
 
 from interlock.errors import StoreError
+
+_VALUES = " VALUES ("
+_TOGETHER = (64, 16, 4, 2, 1)
+"""How many rows one statement inserts: few different numbers, as each is another statement to prepare."""
 
 
 class Connection:
@@ -26,10 +32,11 @@ class Connection:
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute one statement for many rows."""
-        if len(rows) == 1:
-            self._cursor.execute(self._spelled[statement], rows[0])
-        elif rows:
-            self._cursor.executemany(self._spelled[statement], rows)
+        # Not `executemany`: the driver of PostgreSQL makes a pipeline of it, in the middle of which the server's limits
+        # do not run, so that a worker that stood still there would keep its rows for ever.
+        for some in _split(rows, _TOGETHER if _VALUES in statement else (1,)):
+            given = some[0] if len(some) == 1 else list(chain.from_iterable(some))
+            self._cursor.execute(self._spelled[_repeat_values(statement, len(some))], given)
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
@@ -133,3 +140,21 @@ def fill(statement: str, tokens: dict[str, str]) -> str:
     for token, text in tokens.items():
         statement = statement.replace("{" + token + "}", text)
     return statement
+
+
+def _split(rows: Sequence[Sequence[Any]], sizes: Sequence[int]) -> Iterator[Sequence[Sequence[Any]]]:
+    start = 0
+    for size in sizes:
+        while len(rows) - start >= size:
+            yield rows[start : start + size]
+            start += size
+
+
+@lru_cache
+def _repeat_values(statement: str, count: int) -> str:
+    """An INSERT of one row as one of several."""
+    if count == 1:
+        return statement
+    start = statement.index(_VALUES) + len(_VALUES) - 1
+    end = statement.index(")", start) + 1
+    return statement[:end] + f", {statement[start:end]}" * (count - 1) + statement[end:]

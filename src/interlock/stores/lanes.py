@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Any
 
 from interlock.errors import StoreError
@@ -71,9 +70,9 @@ class Lanes:
                 connection.run(sql.APPEND_WHOLE, (*row, self._lock_payload(connection, row[0], payload)))
             return [row[0]]
         if all(append.payload is None for append in appends):
-            _insert(connection, sql.APPEND_TOGETHER, rows)
+            connection.run_many(sql.APPEND, rows)
         else:
-            _insert(connection, sql.APPEND_WHOLE_TOGETHER, self._with_payloads(connection, rows, appends))
+            connection.run_many(sql.APPEND_WHOLE, self._with_payloads(connection, rows, appends))
         return [row[0] for row in rows]
 
     def _with_payloads(
@@ -116,11 +115,3 @@ class Lanes:
             raise StoreError(rolled_back_message(self.missing))
         self._alone = same and self._dialect.lanes == 1
         return lane
-
-
-def _insert(connection: Connection, statements: dict[int, str], rows: Sequence[tuple[Any, ...]]) -> None:
-    start = 0
-    for count, statement in statements.items():  # many rows in a statement: one step through the database
-        while len(rows) - start >= count:
-            connection.run(statement, list(chain.from_iterable(rows[start : start + count])))
-            start += count

@@ -24,9 +24,16 @@ _TOKENS = {
     "for_share": "FOR SHARE",
     "in_key_order": "",
     "c_order": 'COLLATE "C"',
+    "relations": "(SELECT relname::text AS name FROM pg_class WHERE pg_table_is_visible(oid)) AS relations",
     "pick_lane": "ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED",
 }
 _MIGRATION_LOCK = 0x494E544C
+_BUSY = {
+    "55P03": "another worker held the rows for {:g} s",
+    "57014": "the server took longer than {:g} s",
+    "40P01": "another worker held rows, and waited for ours",
+    "40001": "another worker changed the rows meanwhile",
+}
 _PASSWORD = re.compile(r"(?<=://)([^:@/]+):[^@/]*@")
 
 
@@ -116,8 +123,8 @@ class PostgresDialect:
         """By SQLSTATE."""
         state = str(getattr(error, "sqlstate", None) or "")
         first = (str(error).splitlines() or [""])[0]
-        if state in ("55P03", "40P01", "40001", "57014"):
-            return StoreBusy(f"{self._where}: another worker held the rows for {self.busy_s:g} s; try again")
+        if state in _BUSY:
+            return StoreBusy(f"{self._where}: {_BUSY[state].format(self.busy_s)}; try again")
         if state.startswith(("53", "58")) or state == "25006":
             return StoreFull(f"{self._where}: the server cannot write ({first}); nothing acknowledged is lost")
         return StoreError(f"{self._where}: {first}")

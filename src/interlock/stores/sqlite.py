@@ -20,6 +20,7 @@ _TOKENS = {
     "for_share": "",
     "in_key_order": " WITHOUT ROWID",
     "c_order": "",
+    "relations": "sqlite_master",
     "pick_lane": "LIMIT 1",
 }
 

@@ -2,7 +2,7 @@
 
 `?` marks a parameter. Tokens in braces are filled in once per database: {blob}, {id} and {real} are column types,
 {for_update} and {for_share} lock the rows that were read, {in_key_order} stores a table in the order of its key,
-{pick_lane} chooses a lane nobody else is writing.
+{pick_lane} chooses a lane nobody else is writing, {relations} are the tables and indexes that there are.
 """
 
 from __future__ import annotations
@@ -76,12 +76,8 @@ APPEND = (
     "INSERT INTO records (id, lane, hash, at_us, kind, call, turn, actor, tool, status, body)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-APPEND_TOGETHER = {count: APPEND + ", (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" * (count - 1) for count in (64, 16, 4, 1)}
 # Most records have no payload: those are written without the column, which is quicker.
 APPEND_WHOLE = APPEND.replace("body)", "body, payload)").replace("?)", "?, ?)")
-APPEND_WHOLE_TOGETHER = {
-    count: APPEND_WHOLE + ", (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" * (count - 1) for count in (64, 16, 4, 1)
-}
 PLACE_OF = "SELECT lane, hash FROM records WHERE id = ?"
 ACCEPTED_HISTORIES = "SELECT body FROM records WHERE kind = 'history' ORDER BY id"
 READ_PAYLOAD = "SELECT payload FROM records WHERE id = ? AND payload IS NOT NULL"
@@ -198,6 +194,7 @@ WRITE_FENCE = (
 )
 READ_DOCUMENT = "SELECT body, version FROM {table} WHERE key = ? AND body IS NOT NULL"
 DOCUMENTS_INDEX = "CREATE INDEX IF NOT EXISTS {table}_{field} ON {table} ({field_of})"
+DOCUMENTS_RELATIONS = "SELECT name FROM {relations} WHERE name IN ({marks})"
 SOME_DOCUMENTS = "SELECT key, body, version FROM {table} WHERE key IN ({marks}) AND body IS NOT NULL ORDER BY key"
 PAGE_OF_DOCUMENTS = (
     "SELECT key, body, version FROM {table} WHERE key > ? AND key >= ? AND key < ? AND body IS NOT NULL"

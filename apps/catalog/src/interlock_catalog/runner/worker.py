@@ -69,7 +69,10 @@ def _open_endpoint_listener(port: int) -> socket.socket:
 async def _keep_beating(runs: RunStore, name: str) -> None:
     """From the loop itself: if that hangs, so does the worker, and the others should know."""
     while True:
-        await runs.record_heartbeat(name, time.time())
+        try:
+            await runs.record_heartbeat(name, time.time())
+        except Exception:  # noqa: BLE001 - as below
+            _LOG.warning("the worker could not give a heartbeat", exc_info=True)
         await asyncio.sleep(_HEARTBEAT_S)
 
 
