@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from interlock.changes import Planner, SnapshotReader
 from interlock.config import Settings, check_values, heads_folder, parse_mode
 from interlock.engine import (
@@ -23,46 +25,54 @@ from interlock.engine import (
 from interlock.errors import ConfigError
 from interlock.metrics.events import log_record, span_observer
 from interlock.operations.undo import with_undo
-from interlock.policy import Pack, Policy, PolicySource, Ruleset, compile_policy, load_policy
+from interlock.policy import ListSource, Pack, Policy, PolicySource, Ruleset, compile_policy, load_policy
 from interlock.ports import NOWHERE, Store, SystemClock, SystemIds, digest_of, keyed_digest
 from interlock.resilience import Deadlines
 from interlock.review import terms_of
 from interlock.stores import Witness, open_store
 from interlock.tools import Tool
 from interlock.tools.registry import Registry, list_tools
-from interlock.values import Effect, Mode
+from interlock.values import Effect, Mode, Value
 from interlock.wrong_values import check_fields, require_kind
 
 
+class Sources(Value, frozen=True):
+    """What calls are governed by, as it was given."""
+
+    policy: Policy
+    tools: tuple[Tool, ...]
+    settings: Settings
+    lists: Mapping[str, ListSource] | None = None
+    packs: tuple[Pack, ...] = ()
+
+
+def read_sources(
+    policy: PolicySource, tools: Tool | Iterable[Tool], settings: Settings | None, parts: Mapping[str, Any]
+) -> Sources:
+    """Read the policy, and check what is handed over beside it."""
+    settings, given = _check_settings(settings), tuple(list_tools(tools))
+    packs = _list_packs(parts.get("packs", ()))
+    return Sources(load_policy(policy, packs=packs), given, settings, parts.get("lists"), packs)
+
+
 def assemble(
-    store: str | Store,
-    policy: PolicySource,
-    tools: Tool | Iterable[Tool],
-    settings: Settings | None,
-    parts: Mapping[str, Any],
-    account: str,
+    store: str | Store, sources: Sources, parts: Mapping[str, Any], account: str
 ) -> tuple[EngineContext, str | None]:
     """Compile the policy, freeze the registry, open the store; beside that, the token that the settings name."""
-    settings = _check_settings(settings)
-    registry = Registry(with_undo(list_tools(tools))).freeze()
-    written = _read_policy(policy, parts.get("packs", ()))
-    ruleset = compile_policy(written, registry, parts.get("lists"))
-    faults, lease_us = parts.get("faults"), round(settings.lease_s * 1e6)
+    settings, faults = sources.settings, parts.get("faults")
+    registry, ruleset = _compile(sources)
+    lease_us = round(settings.lease_s * 1e6)
     at, opened = NOWHERE if faults is None else faults.at, _open_store(store, settings, parts)
     observers = (log_record, *((span_observer(),) if settings.otel else ()), *parts.get("observers", ()))
     deadlines, token = Deadlines(), _token(settings)
     clock, keyed = parts.get("clock") or SystemClock(), keyed_digest(opened.identity.digest_key)
     digest = partial(digest_of, keyed)
     snapshot_reader = SnapshotReader(digest, faults, deadlines, opened)
-    mode = parse_mode(settings.mode) if settings.mode else written.mode or Mode.DRY_RUN
     ctx = EngineContext(
-        registry=registry,
-        ruleset=ruleset,
+        **_governing(sources, registry, ruleset, snapshot_reader, {}),
         store=opened,
         turns=FoldedTurns(opened, keyed, faults),
         origins=OriginIndexes(opened, labels_in(registry), faults),
-        bindings={tool.name: _binding(tool, ruleset, mode, snapshot_reader) for tool in registry},
-        budgets=ruleset.budgets,
         clock=clock,
         ids=parts.get("ids") or SystemIds(),
         faults=faults,
@@ -73,24 +83,62 @@ def assemble(
         observers=observers,
         repeats=settings.repeats,
         record_bytes=settings.record_bytes,
-        redacted=frozenset().union(*(tool.redact for tool in registry)),
         keyed=keyed,
         digest=digest,
         halts=HaltSwitch(opened, clock, faults),
         lease_us=lease_us,
         heart=Heart(opened, clock, lease_us, at),
-        review=terms_of(written),
         account=account,
         limits=settings,
     )
     return ctx, token
 
 
-def _read_policy(policy: PolicySource, packs: Pack | Iterable[Pack]) -> Policy:
+def reassemble(ctx: EngineContext, sources: Sources) -> EngineContext:
+    """The same runtime under another policy or with other tools: for the calls that come from now on."""
+    registry, ruleset = _compile(sources)
+    governing = _governing(sources, registry, ruleset, ctx.snapshot_reader, ctx.bindings)
+    same = {tool.name: tool.labels for tool in registry} == {tool.name: tool.labels for tool in ctx.registry}
+    # What was seen is labelled by the tools that there are now.
+    origins = ctx.origins if same else OriginIndexes(ctx.store, labels_in(registry), ctx.faults)
+    return msgspec.structs.replace(ctx, **governing, origins=origins)
+
+
+def _compile(sources: Sources) -> tuple[Registry, Ruleset]:
+    registry = Registry(with_undo(sources.tools)).freeze()
+    return registry, compile_policy(sources.policy, registry, sources.lists)
+
+
+def _governing(
+    sources: Sources,
+    registry: Registry,
+    ruleset: Ruleset,
+    snapshot_reader: SnapshotReader,
+    before: Mapping[str, ToolBinding],
+) -> dict[str, Any]:
+    """The parts of a context that hang on policy and tools. A tool that stays keeps what is known of its failures."""
+    written, settings = sources.policy, sources.settings
+    mode = parse_mode(settings.mode) if settings.mode else written.mode or Mode.DRY_RUN
+    bindings = {}
+    for tool in registry:
+        old = before.get(tool.name)
+        limits = old.limits if old is not None and old.tool is tool else ToolLimits(tool)
+        bindings[tool.name] = _binding(tool, ruleset, mode, snapshot_reader, limits)
+    return {
+        "registry": registry,
+        "ruleset": ruleset,
+        "bindings": bindings,
+        "budgets": ruleset.budgets,
+        "redacted": frozenset().union(*(tool.redact for tool in registry)),
+        "review": terms_of(written),
+    }
+
+
+def _list_packs(packs: Pack | Iterable[Pack]) -> tuple[Pack, ...]:
     several = (packs,) if isinstance(packs, Pack) else tuple(packs) if isinstance(packs, Iterable) else (packs,)
     for pack in several:
         require_kind("packs=", pack, Pack, "one interlock.policy.Pack or several")
-    return load_policy(policy, packs=several)
+    return several
 
 
 def _open_store(store: str | Store, settings: Settings, parts: Mapping[str, Any]) -> Store:
@@ -118,13 +166,15 @@ def _token(settings: Settings) -> str | None:
         raise ConfigError(f"the setting token: {settings.token} cannot be read: {error}") from None
 
 
-def _binding(tool: Tool, ruleset: Ruleset, mode: Mode, snapshot_reader: SnapshotReader) -> ToolBinding:
+def _binding(
+    tool: Tool, ruleset: Ruleset, mode: Mode, snapshot_reader: SnapshotReader, limits: ToolLimits
+) -> ToolBinding:
     changes = tool.effect is not Effect.READ
     return ToolBinding(
         tool=tool,
         rules=ruleset.rules(tool.name),
         rates=ruleset.rates(tool.name),
-        limits=ToolLimits(tool),
+        limits=limits,
         mode=mode if changes else Mode.APPLY,
         planner=Planner(tool, snapshot_reader) if changes else None,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:  # what a runtime is made of is loaded when one is opened
     from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
+    from interlock.assembly import Sources
     from interlock.config import Settings
     from interlock.engine import EngineContext, Observer
     from interlock.policy import ListSource, Pack, PolicySource
@@ -79,18 +81,23 @@ class Parts(TypedDict, total=False):
 class Runtime:
     """Governed tools on a store. Open it, call it, close it (or use it as an async context manager)."""
 
-    def __init__(self, context: EngineContext, principal: str, token: str | None = None) -> None:
+    def __init__(self, context: EngineContext, sources: Sources, principal: str, token: str | None = None) -> None:
         from interlock.engine import Engine
         from interlock.operations import Operations
 
-        self.context = context
-        """The parts it is put together from, for what is built on it."""
         self.principal = principal
         """Who calls, where a call does not say."""
         self._engine = Engine(context)
+        self._sources = sources
+        self._replacing = asyncio.Lock()
         self._known_actors: set[str] = set()
-        self.operations = Operations(context, self._engine.run, principal, token)
+        self.operations = Operations(self._engine, principal, token)
         """Undo, replay, recover, plan sets, journal, tickets and halts."""
+
+    @property
+    def context(self) -> EngineContext:
+        """The parts it is put together from, for what is built on it."""
+        return self._engine.context
 
     @classmethod
     def open(
@@ -104,10 +111,11 @@ class Runtime:
     ) -> Runtime:
         """Compile the policy against the tools, freeze the registry, open the store."""
         _refuse_odd_parts(parts)
-        from interlock.assembly import assemble  # the engine and all below it: loaded by whoever opens a runtime
+        from interlock.assembly import assemble, read_sources  # the engine and all below it, loaded only now
 
-        ctx, token = assemble(store, policy, tools, settings, parts, default_principal())
-        return cls(ctx, _principal(ctx, token, parts), token)
+        sources = read_sources(policy, tools, settings, parts)
+        ctx, token = assemble(store, sources, parts, default_principal())
+        return cls(ctx, sources, _principal(ctx, token, parts), token)
 
     def call(
         self, tool: str, arguments: Json, *, actor: str, **details: Unpack[CallDetails]
@@ -153,6 +161,43 @@ class Runtime:
         grant = None if actor is None else self.context.ruleset.grant(actor)
         return self.context.registry.list(capability=capability, grant=grant)
 
+    async def replace_policy(self, policy: PolicySource, *, by: str | None = None) -> str:
+        """Put another policy in place of the one there is, for every call from now on; its version.
+
+        Calls that are under way end under the old one. A policy that is not in order is refused, and changes nothing.
+        The ledger says who has replaced which version by which.
+        """
+        from interlock.policy import load_policy
+
+        return await self._replace({"policy": load_policy(policy, packs=self._sources.packs)}, by)
+
+    async def replace_tools(
+        self, tools: Tool | Iterable[Tool], *, policy: PolicySource | None = None, by: str | None = None
+    ) -> str:
+        """Put other tools in place of those there are, with another policy if they need one; as `replace_policy`."""
+        from interlock.policy import load_policy
+        from interlock.tools.registry import list_tools
+
+        changed: dict[str, Any] = {"tools": tuple(list_tools(tools))}
+        if policy is not None:
+            changed["policy"] = load_policy(policy, packs=self._sources.packs)
+        return await self._replace(changed, by)
+
+    async def _replace(self, changed: Mapping[str, Any], by: str | None) -> str:
+        import msgspec
+
+        from interlock.assembly import reassemble
+        from interlock.operations.replacements import record_replacement
+
+        async with self._replacing:
+            sources = msgspec.structs.replace(self._sources, **changed)
+            before, after = self.context, await asyncio.to_thread(reassemble, self.context, sources)
+            # First the record: nothing is governed by what the ledger does not know.
+            await record_replacement(self.operations.writer(by), before.ruleset, after.ruleset)
+            self._engine.context, self._sources = after, sources
+            self._known_actors.clear()
+        return after.ruleset.version
+
     @property
     def store(self) -> Store:
         """Where everything is remembered."""
@@ -170,8 +215,6 @@ class Runtime:
 
     async def close(self) -> None:
         """Take no more calls, wait for those that are running (each has its deadline), then let go."""
-        import asyncio
-
         self._engine.closed = True
         while self._engine.running:  # noqa: ASYNC110 - calls may run on other loops, which an Event cannot serve
             await asyncio.sleep(_LOOK_AGAIN_S)

@@ -99,7 +99,7 @@ def end_denied(facts: Facts, started: Started, tool: Tool, verdict: Verdict, rea
         tool=tool,
         arguments=facts.arguments,
         verdict=verdict,
-        reading=refuse(Status.DENIED, reason, verdict.reason),
+        reading=refuse(Status.DENIED, reason, verdict.reason, hints=(verdict.instead,) if verdict.instead else ()),
     )
 
 

@@ -29,7 +29,8 @@ class Engine:
     """ADMIT, PREPARE, PERFORM, RECORD."""
 
     def __init__(self, ctx: EngineContext) -> None:
-        self._ctx = ctx
+        self.context = ctx
+        """What the next call is taken by; one that is on the path keeps what it was begun with."""
         self.running = 0
         """How many calls are on the path now."""
         self.closed = False
@@ -43,22 +44,22 @@ class Engine:
         """
         if self.closed:
             raise StoreError("the runtime is closed")
-        ctx, prepares = self._ctx, False
+        ctx, prepares = self.context, False
         self.running += 1
         try:
             clock = ctx.clock
             started = Started(clock.now_us(), clock.monotonic())
             if started.clock >= ctx.halts.until:
-                await self._in_time(call, started, ctx.halts.refresh())
+                await _in_time(ctx, call, started, ctx.halts.refresh())
             # ADMIT: contract and grant, the same or again, clamps and the rules that need no plan.
-            turn = None if call.turn is None else await self._in_time(call, started, read_turn(ctx, call, started))
+            turn = None if call.turn is None else await _in_time(ctx, call, started, read_turn(ctx, call, started))
             if turn is not None and isinstance(turn, Ended):
                 return await record(ctx, turn)
             accepted = accept(ctx, call, started, turn)
             if isinstance(accepted, Accepted) and (turn is not None or accepted.changes or accepted.traces):
-                accepted = await self._look_up(accepted, turn)
+                accepted = await _look_up(ctx, accepted, turn)
             if not isinstance(accepted, Accepted):
-                return await record(ctx, await self._end_unaccepted(accepted))
+                return await record(ctx, await _end_unaccepted(ctx, accepted))
             admitted, changes = admit(ctx, accepted), accepted.changes
             if not isinstance(admitted, Admitted):
                 return await record(ctx, admitted)
@@ -69,53 +70,58 @@ class Engine:
             else:
                 prepared = decide_read(ctx, admitted)
             if not isinstance(prepared, Prepared):
-                return await self._end_unprepared(prepared)
+                return await _end_unprepared(ctx, prepared)
             # PERFORM: a change under its claim, where it is planned again if the world has moved.
             return await record(ctx, await write(ctx, prepared) if changes else await read(ctx, prepared))
         except Expired:
-            return await record(ctx, self._end_unanswered(call, started, prepares=prepares))
+            return await record(ctx, _end_unanswered(ctx, call, started, prepares=prepares))
         finally:
             self.running -= 1
 
-    async def _look_up(self, accepted: Accepted, turn: FoldedTurn | None) -> Accepted | Ended:
-        """What else has to be known before any rule is asked: where arguments come from, and the same or again."""
-        if accepted.traces:
-            work = trace_arguments(self._ctx, accepted)
-            traced = await self._in_time(accepted.facts.call, accepted.started, work)
-            if isinstance(traced, Ended):
-                return traced
-            accepted = traced
-        if turn is None and not accepted.changes:
-            return accepted
-        return await look_up(self._ctx, accepted, turn)  # it knows what may be said when time is up
 
-    async def _end_unaccepted(self, ended: Ended) -> Ended:
-        """A change that a halt stops may have been made before: whoever asks is told."""
-        problem = ended.reading.problem
-        halted = problem is not None and problem.reason is Reason.HALTED
-        return await tell_made_before(self._ctx, ended) if halted else ended
+async def _look_up(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn | None) -> Accepted | Ended:
+    """What else has to be known before any rule is asked: where arguments come from, and the same or again."""
+    if accepted.traces:
+        work = trace_arguments(ctx, accepted)
+        traced = await _in_time(ctx, accepted.facts.call, accepted.started, work)
+        if isinstance(traced, Ended):
+            return traced
+        accepted = traced
+    if turn is None and not accepted.changes:
+        return accepted
+    return await look_up(ctx, accepted, turn)  # it knows what may be said when time is up
 
-    async def _end_unprepared(self, ended: Ended) -> Outcome:
-        """Record a call that is not made; before it waits for a person, it is asked whether one has denied it."""
-        if ended.asks is not None:
-            ended = await self._in_time(ended.call, ended.started, hear_denial(self._ctx, ended))
-        return await record(self._ctx, ended)
 
-    async def _in_time(self, call: Call, started: Started, work: Coroutine[Any, Any, T]) -> T:
-        """What has to be known before anything is done is waited for no longer than the call may last."""
-        binding = self._ctx.bindings.get(call.tool)
-        deadline_s = _NO_TOOL_S if binding is None else binding.tool.deadline_s
-        left_s = started.clock + deadline_s - self._ctx.clock.monotonic()
-        self._ctx.at("run.wait")
-        return await self._ctx.deadlines.within(max(0.0, left_s), work)
+async def _end_unaccepted(ctx: EngineContext, ended: Ended) -> Ended:
+    """A change that a halt stops may have been made before: whoever asks is told."""
+    problem = ended.reading.problem
+    halted = problem is not None and problem.reason is Reason.HALTED
+    return await tell_made_before(ctx, ended) if halted else ended
 
-    def _end_unanswered(self, call: Call, started: Started, *, prepares: bool) -> Ended:
-        """This call has done nothing. Before it prepares, that does not say that nothing was done: it may be delivered
-        again, and nobody has looked."""
-        binding = self._ctx.bindings.get(call.tool)
-        said = "its deadline passed before anything was done: the store, or what it plans by, gave no answer"
-        changes = binding is not None and binding.planner is not None and call.mode is Mode.APPLY
-        if changes and not prepares:
-            said = not_looked_up("the store gave no answer in time")
-        tool = None if binding is None else binding.tool
-        return Ended(call=call, started=started, tool=tool, reading=refuse(Status.FAILED, Reason.TIMEOUT, said))
+
+async def _end_unprepared(ctx: EngineContext, ended: Ended) -> Outcome:
+    """Record a call that is not made; before it waits for a person, it is asked whether one has denied it."""
+    if ended.asks is not None:
+        ended = await _in_time(ctx, ended.call, ended.started, hear_denial(ctx, ended))
+    return await record(ctx, ended)
+
+
+async def _in_time(ctx: EngineContext, call: Call, started: Started, work: Coroutine[Any, Any, T]) -> T:
+    """What has to be known before anything is done is waited for no longer than the call may last."""
+    binding = ctx.bindings.get(call.tool)
+    deadline_s = _NO_TOOL_S if binding is None else binding.tool.deadline_s
+    left_s = started.clock + deadline_s - ctx.clock.monotonic()
+    ctx.at("run.wait")
+    return await ctx.deadlines.within(max(0.0, left_s), work)
+
+
+def _end_unanswered(ctx: EngineContext, call: Call, started: Started, *, prepares: bool) -> Ended:
+    """This call has done nothing. Before it prepares, that does not say that nothing was done: it may be delivered
+    again, and nobody has looked."""
+    binding = ctx.bindings.get(call.tool)
+    said = "its deadline passed before anything was done: the store, or what it plans by, gave no answer"
+    changes = binding is not None and binding.planner is not None and call.mode is Mode.APPLY
+    if changes and not prepares:
+        said = not_looked_up("the store gave no answer in time")
+    tool = None if binding is None else binding.tool
+    return Ended(call=call, started=started, tool=tool, reading=refuse(Status.FAILED, Reason.TIMEOUT, said))

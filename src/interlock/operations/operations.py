@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TypedDict, Unpack
@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack
 import msgspec
 
 from interlock.canonical import did_you_mean
-from interlock.engine import EngineContext
+from interlock.engine import Engine, EngineContext
 from interlock.errors import ConfigError
 from interlock.operations.approvals import Look, decide_ticket, decider, decision_state, sweep
 from interlock.operations.execute import call_of_replay, call_of_undo, resume, run_replay, run_undo
@@ -29,7 +29,7 @@ from interlock.operations.stored_sets import Change, PlannedChange, note_undone,
 from interlock.operations.undo import UndoStep, undo_steps
 from interlock.principals import check_vouched
 from interlock.state import ChangeFilter, Ticket
-from interlock.values import Call, Lock, Outcome
+from interlock.values import Lock, Outcome
 from interlock.wrong_values import refuse_unknown
 
 Locks = Sequence[Lock]
@@ -50,13 +50,16 @@ class Changes(TypedDict, total=False):
 class Operations:
     """Undo, replay, recover, plan sets, journal, tickets, halts and deletions of one runtime."""
 
-    def __init__(
-        self, ctx: EngineContext, run: Callable[[Call], Awaitable[Outcome]], principal: str, token: str | None = None
-    ) -> None:
-        self._ctx = ctx
-        self._run = run
+    def __init__(self, engine: Engine, principal: str, token: str | None = None) -> None:
+        self._engine = engine
+        self._run = engine.run
         self._principal = principal
         self._token = token
+
+    @property
+    def _ctx(self) -> EngineContext:
+        """What the runtime is put together from now: its policy and its tools may be replaced."""
+        return self._engine.context
 
     async def undo_plan(self, *, force: bool = False, **which: Unpack[Changes]) -> Sequence[UndoStep]:
         """How those changes would be taken back, last change first, and which could not be; nothing is done."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from interlock.policy.condition_compiler import ConditionCompiler
 
 _ANY = "*"
+_NOWHERE = Place("")
 
 
 class Ruleset:
@@ -45,6 +46,17 @@ class Ruleset:
     def rates(self, tool: str) -> tuple[Rate, ...]:
         """The rate limits that hold for a tool."""
         return self._rates[tool]
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """By tool, the version of what applies to it: records and approvals name it."""
+        return {name: rules.version for name, rules in self._by_tool.items()}
+
+    @property
+    def version(self) -> str:
+        """The version of it all."""
+        beside = msgspec.to_builtins((self.policy.grants, self.policy.budgets))
+        return _digest(canonical([self.versions, beside]))
 
     @property
     def budgets(self) -> tuple[Budget, ...]:
@@ -135,7 +147,7 @@ def _compile(
             else:
                 deciders.append(Decider(rule, condition, _verdict(rule, rule.decision, version)))
         except ConditionError as error:
-            findings.append(Finding(str(rule.place), f"rule {rule.id!r} for {tool.name!r}: {error}"))
+            findings.append(Finding(_place_of(rule, error), f"rule {rule.id!r} for {tool.name!r}: {error}"))
     # A stable sort: within one decision the order of the file stays. `decide` relies on it, the first match wins.
     deciders.sort(key=lambda decider: PRECEDENCE.index(decider.verdict.decision))
     conditions = [decider.condition for decider in deciders] + [clamp.condition for clamp in clamps]
@@ -164,8 +176,13 @@ def _risks(
         try:
             found.append((str(risk.level), compiler.condition(risk.when or "true")))
         except ConditionError as error:
-            findings.append(Finding(str(risk.place), f"risk {risk.id!r} for {tool.name!r}: {error}"))
+            findings.append(Finding(_place_of(risk, error), f"risk {risk.id!r} for {tool.name!r}: {error}"))
     return tuple(sorted(found, key=lambda pair: -RISKS.index(pair[0])))
+
+
+def _place_of(rule: Rule, error: ConditionError) -> str:
+    """The line of its file on which a condition is wrong; where there are none, the place of the rule."""
+    return str(Place(rule.place.file, rule.when_line + error.line) if rule.when_line else rule.place)
 
 
 def _unless_absent(rule: Rule, compiler: ConditionCompiler) -> str:
@@ -207,7 +224,7 @@ def _verdict(rule: Rule, decision: Decision, version: str) -> Verdict:
         Decision.REVIEW: "asks a person first",
     }
     reason = rule.reason or f"rule {rule.id!r} {words[decision]}"
-    return Verdict(decision=decision, rule=rule.id, policy_version=version, reason=reason)
+    return Verdict(decision=decision, rule=rule.id, policy_version=version, reason=reason, instead=rule.instead)
 
 
 def _no_rule(tool: Tool, version: str, deciders: list[Decider]) -> Verdict:
@@ -238,8 +255,11 @@ def _digest_of(
 
     Approvals and records name it: what stands in it must not depend on places, nor on anything of another tool.
     """
-    spelled = [{**msgspec.to_builtins(rule), "place": None} for rule in rules]
+    spelled = [msgspec.to_builtins(msgspec.structs.replace(rule, place=_NOWHERE, when_line=0)) for rule in rules]
     # Only where there are any: without cooldowns a tool's version stays what it was before there were cooldowns.
     rests = [msgspec.to_builtins(cooldowns)] if cooldowns else []
-    text = canonical([spelled, msgspec.to_builtins(rates), limits, *rests, *more])
+    return _digest(canonical([spelled, msgspec.to_builtins(rates), limits, *rests, *more]))
+
+
+def _digest(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()[:16]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import msgspec
 from cel_expr_python import cel
 
 from interlock.canonical import nearest
@@ -13,14 +14,22 @@ from interlock.policy.conditions import Condition, ConditionError, JointConditio
 from interlock.policy.functions import FUNCTIONS, LOOK_OUTSIDE, declare_functions, extensions
 
 _UNDECLARED = re.compile(r"undeclared reference to '([^']+)'")
-_FIRST_LINE = re.compile(r"ERROR: <input>:\d+:(\d+): (.*)")
+_FIRST_LINE = re.compile(r"ERROR: <input>:(?P<line>\d+):(?P<column>\d+): (?P<what>.*)")
 # listed('name', …) with the name written out; a computed name is looked up when the rule is asked, and may deny.
 _LISTED = re.compile(r"listed\(\s*(['\"])(.*?)\1")
 _OVERLOAD = re.compile(r"found no matching overload for '[^']+' applied to '(?P<sides>[^']*)'")
-_KINDS = re.compile(r"\b(?:string|int|double)\b")
+_KINDS = re.compile(r"\b(?:string|int|double|null_type)\b")
+_BESIDE_NULL = re.compile(r"(?<![\w.(])(?P<name>args(?:\s*\.\s*\w+)+)\s*[!=]=\s*null\b")
 _WHOLE = re.compile(r"(?<![\w.'\"])-?\d+(?![\w.'\"])")
 _MOST_JOINED = 24
 """CEL's parser bounds the depth and size of one expression; more than this does not get faster."""
+
+
+class _Mismatch(msgspec.Struct, frozen=True):
+    """Two kinds side by side that do not go together."""
+
+    place: int
+    kinds: frozenset[str]
 
 
 class ConditionCompiler:
@@ -39,6 +48,7 @@ class ConditionCompiler:
 
     def condition(self, text: str) -> Condition:
         """A condition that is true or false; ConditionError says what is wrong and what may have been meant."""
+        text = self._spell_plainly(text)
         kind = self._type_of(text)
         self._refuse_order_of_text(text)
         if kind != cel.Type.BOOL:
@@ -48,6 +58,7 @@ class ConditionCompiler:
 
     def expression(self, text: str, field: str) -> Condition:
         """An expression whose value fits an argument."""
+        text = self._spell_plainly(text)
         kind = self._type_of(text)
         named = self.variables.get(f"args.{field}")
         if named is None:
@@ -95,7 +106,48 @@ class ConditionCompiler:
         try:
             return self._check.compile(text).return_type()
         except RuntimeError as error:
-            raise ConditionError(self._explain(str(error), text)) from None
+            found = _FIRST_LINE.search(str(error))
+            line = 0 if found is None else int(found["line"]) - 1
+            raise ConditionError(self._explain(str(error), text), line=line) from None
+
+    def _spell_plainly(self, text: str) -> str:
+        """What is plainly meant and CEL does not take: a whole number beside one with a fraction, and a look whether
+        something is null that has a default."""
+        failed = self._find_mismatch(text)
+        while failed is not None:
+            for better in self._respell(text, failed):
+                after = self._find_mismatch(better)
+                if after is None or after.place > failed.place:
+                    text, failed = better, after
+                    break
+            else:
+                return text  # it is wrong in another way, which is said where it is compiled
+        return text
+
+    def _find_mismatch(self, text: str) -> _Mismatch | None:
+        """The first place at which two kinds stand side by side that do not go together."""
+        try:
+            self._check.compile(text)
+        except RuntimeError as error:
+            found = _FIRST_LINE.search(str(error))
+            kinds = None if found is None else _OVERLOAD.search(found["what"])
+            if found is None or kinds is None:
+                return None
+            starts = [0, *(match.end() for match in re.finditer("\n", text))]
+            place = starts[int(found["line"]) - 1] + int(found["column"]) - 1
+            return _Mismatch(place, frozenset(_KINDS.findall(kinds["sides"])))
+        return None
+
+    def _respell(self, text: str, failed: _Mismatch) -> Iterator[str]:
+        """What may have been meant, the nearest to the place first."""
+        if failed.kinds == {"int", "double"}:
+            for number in _nearest(_WHOLE, text, failed.place):
+                yield f"{text[: number.end()]}.0{text[number.end() :]}"
+        elif "null_type" in failed.kinds:
+            for named in _nearest(_BESIDE_NULL, text, failed.place):
+                variable = self.variables.get(named["name"])
+                if variable is not None and variable.has_default:
+                    yield f"{text[: named.start()]}dyn({named['name']}){text[named.end('name') :]}"
 
     def _explain(self, message: str, text: str) -> str:
         missing = _UNDECLARED.search(message)
@@ -104,23 +156,22 @@ class ConditionCompiler:
         found = _FIRST_LINE.search(message)
         if found is None:
             return message.removesuffix("[INVALID_ARGUMENT]").strip()
-        kinds = _OVERLOAD.search(found[2])
-        way_out = None if kinds is None else self._explain_types(kinds, text, int(found[1]))
-        return f"{found[2]} (column {found[1]})" if way_out is None else f"{way_out} (column {found[1]})"
+        kinds = _OVERLOAD.search(found["what"])
+        way_out = None if kinds is None else self._explain_types(kinds, text)
+        return f"{way_out or found['what']} (column {found['column']})"
 
-    def _explain_types(self, kinds: re.Match[str], text: str, column: int) -> str | None:
+    def _explain_types(self, kinds: re.Match[str], text: str) -> str | None:
         """What to write where two kinds of numbers, or a decimal and a number, stand side by side."""
         sides = set(_KINDS.findall(kinds["sides"]))
         if "string" in sides and sides & {"int", "double"}:
             named = self._find_variables(text)
             decimals = [variable for variable in named if variable.is_decimal or variable.lists_decimals]
             return _explain_decimal(decimals[0]) if decimals else None
+        if "null_type" in sides:
+            return "what is compared with null here is always given, and never null; leave that out"
         if sides != {"int", "double"}:
             return None
-        # The nearest to the place that CEL names, which is beside the operator.
-        whole = sorted(_WHOLE.finditer(text), key=lambda literal: abs(literal.start() + 1 - column))
-        tail = f"write {whole[0][0]}.0" if whole else "write double(...) around the whole one"
-        return f"a whole number does not go with one that has a fraction; {tail}"
+        return "a whole number does not go with one that has a fraction; write double(...) around the whole one"
 
     def _refuse_order_of_text(self, text: str) -> None:
         """Two texts can be compared, and '9' comes after '100': of a decimal that is never meant."""
@@ -184,6 +235,10 @@ class _Mask:
             return self._eval(data=data).value()
         except RuntimeError as error:
             raise ConditionError(str(error)) from None
+
+
+def _nearest(pattern: re.Pattern[str], text: str, place: int) -> list[re.Match[str]]:
+    return sorted(pattern.finditer(text), key=lambda match: abs(match.start() - place))
 
 
 def _add_up(terms: list[str]) -> str:

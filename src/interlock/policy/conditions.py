@@ -25,9 +25,11 @@ _LONGEST_KEPT = 512
 class ConditionError(Exception):
     """A condition that cannot be compiled, or that failed while it was evaluated (of this rule, where it is known)."""
 
-    def __init__(self, message: str, rule: str = "") -> None:
+    def __init__(self, message: str, rule: str = "", line: int = 0) -> None:
         super().__init__(message)
         self.rule = rule
+        self.line = line
+        """How many lines of the condition stand before what is wrong in it."""
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):
@@ -56,6 +58,8 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True):
     is_decimal: bool = False
     """Whether it is a decimal number, which is shown as text so that no digit is lost."""
     lists_decimals: bool = False
+    has_default: bool = False
+    """Whether it is filled in where it is left out, and so never null."""
     traces: bool = False
     """Whether what its turn has seen has to be read for it."""
     where: str = ""

@@ -30,18 +30,20 @@ from interlock.values import Grant, Json, Mode
 from interlock.wrong_values import require_kind
 
 PolicySource = str | Path | Mapping[str, Any] | Policy
-"""A file, a dict with the same keys as the file has, or a policy that was read already."""
+"""The name of a file, the text of one, a dict with the same keys, or a policy that was read already."""
 
 _LISTS = ("rule", "risk", "use", "rate", "budget", "cooldown")
 _TABLES = ("version", "mode", "as_planned", "review", *_LISTS, "actor", "limits", "lists")
 # [[rule]], [actor.ann] or [lists."a b"]: tomllib gives no line numbers, and a finding has to name its place.
 _HEADER = re.compile(r"^\s*\[\[?\s*([A-Za-z_][\w-]*)(?:\s*\.\s*(?:\"([^\"]+)\"|([\w-]+)))?\s*\]\]?")
 
+_WHEN = re.compile(r"""^\s*when\s*=\s*(?P<opens>\"{3}\s*$|'{3}\s*$)?""")
+
 T = TypeVar("T")
 
 
 def load_policy(source: PolicySource, *, packs: Iterable[Pack] = ()) -> Policy:
-    """The policy in a file or a dict, with packs of your own beside the built-in and the installed ones."""
+    """The policy in a file, a text or a dict, with packs of your own beside the built-in and the installed ones."""
     if isinstance(source, Policy):
         if tuple(packs):
             raise ConfigError("packs= has no effect on a policy that was read already: give them to parse_policy")
@@ -50,10 +52,11 @@ def load_policy(source: PolicySource, *, packs: Iterable[Pack] = ()) -> Policy:
         return build_policy(source, packs=packs)
     if not isinstance(source, str | Path):
         raise ConfigError(
-            f"policy= is the name of a file, a dict with its keys or a Policy, not {type(source).__name__}"
+            f"policy= is the name of a file, the text of one, a dict with its keys or a Policy, not"
+            f" {type(source).__name__}"
         )
-    if "\n" in str(source):  # a policy that is passed as text would be looked for as a file
-        raise ConfigError("policy= names a file; for the text of a policy use interlock.policy.parse_policy(text)")
+    if isinstance(source, str) and "\n" in source:  # no file is called so
+        return parse_policy(source, packs=packs)
     file = Path(source)
     try:
         text = file.read_text(encoding="utf-8")
@@ -99,12 +102,16 @@ def _as_in_toml(value: Any) -> Any:
 
 
 def _find_lines(text: str) -> dict[tuple[str, object], int]:
-    """Line numbers of table headers: of the nth [[name]], and of [name.key]."""
+    """Line numbers of table headers: of the nth [[name]], and of [name.key]; and of the conditions in them."""
     found: dict[tuple[str, object], int] = {}
     counts: dict[str, int] = {}
+    name = ""
     for number, line in enumerate(text.splitlines(), 1):
         header = _HEADER.match(line)
         if header is None:
+            condition = _WHEN.match(line)
+            if condition is not None:  # TOML leaves out the end of a line that comes first in a long text
+                found.setdefault((f"{name}.when", counts.get(name)), number + (condition["opens"] is not None))
             continue
         name, key = header[1], header[2] or header[3]
         if line.lstrip().startswith("[["):
@@ -179,7 +186,8 @@ class _Reader:
     def _section(self, table: dict[str, Any], name: str, index: int) -> Section:
         # Without lines, a table that has no id is found by its number.
         number = f" number {index + 1}" if self._lines is None and "id" not in table else ""
-        return Section(table, self._place(name, index), f"[[{name}]]{number}", self._findings)
+        when_line = (self._lines or {}).get((f"{name}.when", index), 0)
+        return Section(table, self._place(name, index), f"[[{name}]]{number}", self._findings, when_line=when_line)
 
     def _read_keyed(self, name: str) -> dict[str, Any]:
         """A table of named values, or a finding."""

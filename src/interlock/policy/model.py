@@ -37,6 +37,10 @@ class Rule(Value, frozen=True):
     """For a rule that asks for a review: who may approve, and how many must; where they say nothing, [review] does."""
     level: str | None = None
     """For a rule of [[risk]]: how risky a plan is for which it holds."""
+    instead: str = ""
+    """What whoever is refused may do instead."""
+    when_line: int = 0
+    """The line of its file on which its condition begins; 0 where there are none."""
 
 
 class Cooldown(Value, frozen=True):

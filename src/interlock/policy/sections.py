@@ -24,9 +24,10 @@ class Finding(msgspec.Struct, frozen=True):
 class Section:
     """A table and its place. Whoever writes a policy sees every mistake at once, so a read never raises."""
 
-    def __init__(self, raw: Any, place: Place, title: str, findings: list[Finding]) -> None:
+    def __init__(self, raw: Any, place: Place, title: str, findings: list[Finding], *, when_line: int = 0) -> None:
         self.raw: dict[str, Any] = raw if isinstance(raw, dict) else {}
         self.place = place
+        self.when_line = when_line
         self.title = title
         self.is_sound = True
         """Whether nothing was wrong in this table so far."""

@@ -13,13 +13,15 @@ from interlock.policy.sections import Section
 from interlock.policy.spans import UNIT_S, span_s
 from interlock.values import EVERYONE, Budget, Decision, Grant, Mode, Rate
 
+_RULE = ("id", "tools", "decision", "when", "reason", "instead", "set", "actors", "modes", "approvers", "quorum")
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*([a-z]+)")
 
 
 def read_rule(part: Section, groups: dict[str, tuple[str, ...]]) -> Rule | None:
     """A rule that decides, or one that sets arguments."""
-    part.refuse_unknown(("id", "tools", "decision", "when", "reason", "set", "actors", "modes", "approvers", "quorum"))
+    part.refuse_unknown(_RULE)
     identity, tools, reason = part.need_text("id"), part.names("tools"), part.text("reason")
+    instead = part.text("instead")
     decision, sets = part.raw.get("decision"), part.raw.get("set", {})
     if decision == "clamp":
         if not isinstance(sets, dict) or not sets:
@@ -30,6 +32,8 @@ def read_rule(part: Section, groups: dict[str, tuple[str, ...]]) -> Rule | None:
         part.refuse(f"decision is allow, deny, review or clamp, not {decision!r}")
     elif "set" in part:
         part.refuse('only a rule with decision = "clamp" may set arguments')
+    if instead and decision != "deny":
+        part.refuse('only a rule with decision = "deny" says what to do instead')
     if decision != "review" and ("approvers" in part or "quorum" in part):
         part.refuse('only a rule with decision = "review" has approvers or a quorum')
     approvers, quorum = read_approvers(part, groups), read_quorum(part)
@@ -47,6 +51,8 @@ def read_rule(part: Section, groups: dict[str, tuple[str, ...]]) -> Rule | None:
         set=sets,
         approvers=approvers,
         quorum=quorum,
+        instead=instead,
+        when_line=part.when_line,
     )
 
 
@@ -62,14 +68,16 @@ def _refuse_unwritable(part: Section, sets: dict[str, Any]) -> None:
 def _read_condition(part: Section) -> str | None:
     """`when`, with the lists of actors and modes written out as conditions too."""
     clauses = []
+    when = part.need_text("when") if "when" in part else None
+    if when is not None:
+        # In brackets, or an || in it would make actors and modes optional.
+        clauses.append(f"({when})" if "actors" in part or "modes" in part else when)
     for key, variable in (("actors", "actor"), ("modes", "mode")):
         if key in part:
             names = part.names(key)
             if key == "modes":
                 _refuse_other_modes(part, names)
             clauses.append(f"{variable} in [{', '.join(repr(name) for name in names)}]")
-    if "when" in part:
-        clauses.append(f"({part.need_text('when')})")  # or an || in it would make actors and modes optional
     return " && ".join(clauses) or None
 
 
@@ -86,7 +94,9 @@ def read_risk(part: Section) -> Rule | None:
     level, when = part.text("level"), part.need_text("when")
     if level not in RISKS:
         part.refuse(f"level is one of {', '.join(RISKS)}")
-    return Rule(id=identity, tools=tools, place=part.place, when=when, level=level) if part.is_sound else None
+    if not part.is_sound:
+        return None
+    return Rule(id=identity, tools=tools, place=part.place, when=when, level=level, when_line=part.when_line)
 
 
 def read_rate(part: Section) -> Rate | None:

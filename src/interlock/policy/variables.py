@@ -149,9 +149,12 @@ class _Arguments:
             if _IDENTIFIER.fullmatch(name):  # others cannot be written in CEL
                 has_default = isinstance(part, dict) and part.get("default") is not None
                 is_filled = has_default and (self._fills_inner_defaults or not path)
-                yield from self._of_property((*path, name), part, optional=name not in required and not is_filled)
+                optional = name not in required and not is_filled
+                yield from self._of_property((*path, name), part, optional=optional, has_default=is_filled)
 
-    def _of_property(self, path: tuple[str, ...], part: Json, *, optional: bool) -> Iterator[Variable]:
+    def _of_property(
+        self, path: tuple[str, ...], part: Json, *, optional: bool, has_default: bool
+    ) -> Iterator[Variable]:
         """One property: leaves of closed objects one by one, so that a wrong name inside is refused too."""
         kind, nullable = _resolve(part, self._schema)
         nullable = nullable or optional
@@ -173,6 +176,7 @@ class _Arguments:
             lists_decimals=_items_of(kind).get("format") == DECIMAL,
             where=f"@{path[0]}" if is_certain else "",
             nullable=nullable,
+            has_default=has_default,
         )
 
 
