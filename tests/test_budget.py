@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
-from interlock import Limits, Result, Status, tool
+from interlock import Limits, PolicyError, Result, Status, tool
+from interlock.audit import verify
 from interlock.errors import Permanent
 from interlock.ports import Query
 from interlock.stores import open_store
@@ -209,3 +212,93 @@ async def test_64_callers_in_4_processes_cannot_overspend(durable_url: str, limi
         spent = await store.spent("b|run|r", 0)
         assert (spent.calls, spent.reserved_calls) == (37, 0)
     await store.close()
+
+
+@tool(effect="send")
+async def pay(to: str, amount: float) -> str:
+    """Pay somebody."""
+    if to == "nobody":
+        raise Permanent("there is no such account")
+    return to
+
+
+@tool(effect="send")
+async def pay_several(payments: list[dict[str, float]]) -> int:
+    """Pay several at once."""
+    return len(payments)
+
+
+APPLY = 'mode = "apply"\n'
+PAID = APPLY + budget(per="all", window="1d", tools=["pay"], sum="args.amount", most=1000)
+
+
+async def paid(runtime: Any, amount: float, **details: Any) -> str:
+    to = details.pop("to", "ann")
+    outcome = await runtime.call("pay", {"to": to, "amount": amount}, **{"actor": "a", **details})
+    return f"{outcome.status.value} {outcome.problem.message if outcome.problem else ''}".strip()
+
+
+async def test_the_sum_of_an_argument_is_held_for_everybody_together(durable_url: str) -> None:
+    clock = ManualClock()
+    async with running(pay, echo, policy=PAID, store=durable_url, clock=clock) as runtime:
+        assert await paid(runtime, 400.5, call_id="1") == "ok"
+        assert await paid(runtime, 400, call_id="2", actor="b") == "ok"
+        lacking = "denied budget 'b' has 199.5 of 1000 'amount' left, and this call needs 200"
+        assert await paid(runtime, 200, call_id="3") == lacking
+        assert (await paid(runtime, -200, call_id="4")).startswith("denied"), "a minus makes no room"
+        assert (await paid(runtime, 100, call_id="5", to="nobody")).startswith("failed"), "nothing was paid"
+        assert await paid(runtime, 199.5, call_id="6") == "ok"
+        assert (await paid(runtime, 0.01, call_id="7")).startswith("denied")
+        assert (await runtime.call("echo", {"text": "x"}, actor="a")).ok, "it is not for this tool"
+        clock.advance(86_400)
+        assert await paid(runtime, 1000, call_id="8") == "ok"
+        report = await verify(runtime.store)
+    assert report.intact, report
+
+
+async def test_payments_side_by_side_do_not_pay_more_than_there_is() -> None:
+    async with running(pay, policy=PAID) as runtime:
+        all_at_once = await asyncio.gather(*(paid(runtime, 300, call_id=str(n)) for n in range(8)))
+    assert sum(one == "ok" for one in all_at_once) == 3
+
+
+async def test_a_sum_goes_through_lists_and_what_is_not_said_is_denied() -> None:
+    policy = APPLY + budget(per="turn", tools=["pay_several"], sum="args.payments.amount", most=10)
+    with pytest.raises(PolicyError, match=r"'pay_several' has no number 'payments.amount'"):
+        async with running(pay_several, policy=policy):
+            pass
+
+    class Payment(BaseModel):
+        amount: float | None = None
+
+    @tool(effect="send", name="pay_several")
+    async def pay_them(payments: list[Payment]) -> int:
+        return len(payments)
+
+    async with running(pay_them, policy=policy) as runtime:
+        said = []
+        for n, amounts in enumerate(([4, 5], [0.5, 0.5], [1], [None], [])):
+            given = {"payments": [{} if amount is None else {"amount": amount} for amount in amounts]}
+            outcome = await runtime.call("pay_several", given, actor="a", turn="t", call_id=str(n))
+            said.append(outcome.problem.message if outcome.problem else "ok")
+    unsaid = "budget 'b' adds up 'payments.amount', and this call does not say how much that is"
+    lacking = "budget 'b' has 0 of 10 'payments.amount' left, and this call needs 1"
+    assert said == ["ok", "ok", lacking, unsaid, unsaid]
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ({"sum": "args.amount"}, "go together"),
+        ({"most": 5}, "go together"),
+        ({"sum": "amount", "most": 5}, "sum names an argument"),
+        ({"sum": "args.amount", "most": 5, "cost_usd": 1}, "needs a budget of its own"),
+        ({"sum": "args.amonut", "most": 5}, "'pay' has no number 'amonut'"),
+        ({"sum": "args.to", "most": 5}, "'pay' has no number 'to'"),
+        ({"calls": 5, "tools": ["pya"]}, "unknown tool 'pya'; did you mean 'pay'?"),
+    ],
+)
+async def test_a_sum_that_means_nothing_is_refused(keys: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(PolicyError, match=re.escape(sentence)):
+        async with running(pay, policy=budget(per="turn", **keys)):
+            pass

@@ -137,7 +137,7 @@ def verdict(text: str, given_facts: Facts | None = None, **options: Any) -> Any:
             "version = 1\n[[rate]]\nid='x'\ntools=['nope']\nrate='1/s'",
             "p.toml:2: 'x' is for an unknown tool 'nope'",
         ),
-        ("version = 1\n[[budget]]\nid='x'\nper='week'\ncalls=1", "per is turn, run or actor"),
+        ("version = 1\n[[budget]]\nid='x'\nper='week'\ncalls=1", "per is turn, run, actor or all"),
         ("version = 1\n[[budget]]\nid='x|y'\nper='turn'\ncalls=1", "the id of a budget holds no '|'"),
         ("version = 1\n[[budget]]\nid='x'\nper='turn'", "a budget limits calls, cost_usd or seconds"),
         ("version = 1\n[[budget]]\nid='x'\nper='turn'\ncalls=-1", "calls is a number of zero or more"),

@@ -338,7 +338,10 @@ class Rate(Value, frozen=True):
 
 
 class Budget(Value, frozen=True):
-    """What may be spent within one turn, one run, or by one actor (in a window, where one is given)."""
+    """What may be spent within one turn, one run, by one actor or by all (in a window, where one is given).
+
+    With `sum` it is not money that is counted but a number among the arguments, in millionths, too.
+    """
 
     id: str
     per: str
@@ -347,6 +350,18 @@ class Budget(Value, frozen=True):
     ms: int | None = None
     actors: tuple[str, ...] = EVERYONE
     window_s: int | None = None
+    tools: tuple[str, ...] = EVERYONE
+    sum: str = ""
+    """The argument whose values are added up."""
+
+    @property
+    def unit(self) -> str:
+        """What `cost_micros` counts, in words."""
+        return repr(self.sum) if self.sum else "micro-dollars"
+
+    def spell(self, amount: int, unit: str) -> str:
+        """An amount in words: of what is added up, not millionths but whole ones."""
+        return f"{amount / 1_000_000:.12g}" if self.sum and unit == self.unit else str(amount)
 
 
 class Grant(Value, frozen=True):

@@ -96,16 +96,17 @@ async def _limits(given: argparse.Namespace) -> int:
     if given.json:
         print_json({"budgets": spent, "limits": limits, "buckets": buckets})
         return 0
-    rows = table("budgets", ("budget", "per", "window", "calls", "dollars", "seconds", "set aside"))
+    rows = table("budgets", ("budget", "per", "window", "calls", "dollars", "sum", "seconds", "set aside"))
     for scope, item in spent.items():
         budget, per, whose, window = read_scope(scope)
         most = limits.get(budget, Budget(id=budget, per=per))
         aside = format_count(item.reserved_calls, "call") if item.reserved_calls else "–"
         calls = _of_limit(item.calls, item.reserved_calls, most.calls, 1, 0)
-        cost = _of_limit(item.cost_micros, item.reserved_cost_micros, most.cost_micros, 1_000_000, 4)
+        counted = _of_limit(item.cost_micros, item.reserved_cost_micros, most.cost_micros, 1_000_000, 4)
+        cost, added = ("–", f"{sanitize(most.sum)} {counted}") if most.sum else (counted, "–")
         seconds = _of_limit(item.ms, item.reserved_ms, most.ms, 1000, 1)
         when = _format_window(window, most.window_s, now_us)
-        rows.add_row(sanitize(budget), f"{per} {sanitize(whose)}", when, calls, cost, seconds, aside)
+        rows.add_row(sanitize(budget), f"{per} {sanitize(whose)}", when, calls, cost, added, seconds, aside)
     console().print(rows)
     levels = table("\nrate buckets", ("rate", "actor", "tool", "tokens when last touched"))
     for name, tokens in buckets.items():

@@ -47,7 +47,8 @@ async def _lacking(ctx: EngineContext, call: Call, needed: _Needed) -> str:
     if call.undoes is not None:
         return ""  # taking back spends no budget
     tool, now_us = ctx.bindings[call.tool].tool, ctx.clock.now_us()
-    held = reservations(ctx.budgets + call.budgets, call, tool, now_us, call.call_id)
+    budgets, given = ctx.budgets + call.budgets, call.arguments if isinstance(call.arguments, dict) else {}
+    held = reservations(budgets, call, given, tool, now_us, call.call_id)
     if isinstance(held, Refused):
         return held.message
     ctx.at("foresee.spent")
@@ -65,7 +66,7 @@ def _lacks(ask: Reserve, spent: Spent, needed: _Needed) -> str:
     needs = (
         ("calls", limits.calls, spent.calls + spent.reserved_calls + needed.calls[ask.scope], ask.calls),
         (
-            "micro-dollars",
+            limits.unit,
             limits.cost_micros,
             spent.cost_micros + spent.reserved_cost_micros + needed.cost_micros[ask.scope],
             ask.cost_micros,
@@ -74,6 +75,6 @@ def _lacks(ask: Reserve, spent: Spent, needed: _Needed) -> str:
     )
     for what, most, used, more in needs:
         if most is not None and used + more > most:
-            left = max(0, most - used)
-            return f"budget {limits.id!r} will have {left} of {most} {what} left, and this call needs {more}"
+            left, all_of_it, asked = (limits.spell(amount, what) for amount in (max(0, most - used), most, more))
+            return f"budget {limits.id!r} will have {left} of {all_of_it} {what} left, and this call needs {asked}"
     return ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from interlock.policy.model import RISKS, Cooldown, Place, Policy, ReviewSpec, R
 from interlock.policy.named import NamedInPolicy
 from interlock.policy.sections import Finding
 from interlock.tools import Tool
+from interlock.tools.registry import matches
 from interlock.values import Budget, Decision, Grant, Json, Rate, Verdict
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, Li
     findings: list[Finding] = []
     held = Lists(policy.lists, lists or {}, Path(policy.file).parent)
     _refuse_unknown_tools(policy, known, findings)
+    _refuse_unknown_sums(policy, known, findings)
     by_tool, rates = {}, {}
     for tool in known.values():
         mine = [rule for rule in policy.rules if matches(rule.tools, tool.name)]
@@ -102,26 +103,36 @@ def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, Li
     return Ruleset(policy, by_tool, rates)
 
 
-def matches(patterns: tuple[str, ...], name: str) -> bool:
-    """Whether a tool is meant by a rule's list of names and patterns."""
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)  # fnmatch would ignore case on Windows
-
-
 def _refuse_unknown_tools(policy: Policy, known: Mapping[str, Tool], findings: list[Finding]) -> None:
-    named: list[Rule | Rate | Cooldown] = [*policy.rules, *policy.risks, *policy.rates, *policy.cooldowns]
+    named: list[Rule | Rate | Cooldown | Budget] = [*policy.rules, *policy.risks, *policy.rates]
+    named += [*policy.cooldowns, *policy.budgets]
     for item in named:
         place = item.place if isinstance(item, Rule) else policy.places.get(item.id, policy.file)
         for pattern in item.tools:
             # A rule for a tool that was renamed would protect nothing, without a word. '*' may be for none.
-            if pattern != _ANY and not any(fnmatch.fnmatchcase(name, pattern) for name in known):
+            if pattern != _ANY and not any(matches((pattern,), name) for name in known):
                 close = nearest(pattern, known, 1)
                 way_out = (
                     f"did you mean {close[0]!r}?" if close else f"tools are {', '.join(sorted(known)) or '(none)'}"
                 )
                 findings.append(Finding(str(place), f"{item.id!r} is for an unknown tool {pattern!r}; {way_out}"))
     for pattern in policy.as_planned:
-        if pattern != _ANY and not any(fnmatch.fnmatchcase(name, pattern) for name in known):
+        if pattern != _ANY and not any(matches((pattern,), name) for name in known):
             findings.append(Finding(policy.file, f"as_planned names an unknown tool {pattern!r}"))
+
+
+def _refuse_unknown_sums(policy: Policy, known: Mapping[str, Tool], findings: list[Finding]) -> None:
+    """What a budget adds up must be a number of every tool that it is for: of another one it would count nothing."""
+    from interlock.policy.variables import number_at
+
+    for budget in policy.budgets:
+        for tool in known.values() if budget.sum else ():
+            if matches(budget.tools, tool.name) and not number_at(tool, budget.sum):
+                place = str(policy.places.get(budget.id, policy.file))
+                way_out = "name the tools that have it in tools = [...]"
+                findings.append(
+                    Finding(place, f"budget {budget.id!r}: {tool.name!r} has no number {budget.sum!r}; {way_out}")
+                )
 
 
 def _compile(

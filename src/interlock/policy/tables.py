@@ -14,6 +14,8 @@ from interlock.policy.spans import UNIT_S, span_s
 from interlock.values import EVERYONE, Budget, Decision, Grant, Mode, Rate
 
 _RULE = ("id", "tools", "decision", "when", "reason", "instead", "set", "actors", "modes", "approvers", "quorum")
+_BUDGET = ("id", "per", "calls", "cost_usd", "seconds", "sum", "most", "actors", "tools", "window")
+_ARGUMENT = re.compile(r"args(?:\.\w+)+")
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*([a-z]+)")
 
 
@@ -118,32 +120,48 @@ def read_rate(part: Section) -> Rate | None:
 
 
 def read_budget(part: Section) -> Budget | None:
-    """A limit on calls, money and time that a turn, a run or an actor may spend."""
-    part.refuse_unknown(("id", "per", "calls", "cost_usd", "seconds", "actors", "window"))
+    """A limit on calls, money and time, or on the sum of an argument, in a turn, a run, for an actor or for all."""
+    part.refuse_unknown(_BUDGET)
     identity, per, actors = part.need_text("id"), part.text("per"), part.names("actors", EVERYONE)
     if "|" in identity:
         part.refuse("the id of a budget holds no '|', which stands between the parts of its scope")
-    if per not in ("turn", "run", "actor"):
-        part.refuse("per is turn, run or actor")
-    calls, cost_usd, seconds = part.number("calls"), part.number("cost_usd"), part.number("seconds")
-    if part.is_sound and calls is None and cost_usd is None and seconds is None:
-        part.refuse("a budget limits calls, cost_usd or seconds (or several)")
+    if per not in ("turn", "run", "actor", "all"):
+        part.refuse("per is turn, run, actor or all")
+    calls, seconds = part.number("calls"), part.number("seconds")
+    summed, micros = _read_sum(part)
+    if part.is_sound and calls is None and micros is None and seconds is None:
+        part.refuse("a budget limits calls, cost_usd or seconds (or several), or the sum of an argument")
     if calls is not None and calls != int(calls):
         part.refuse("calls is a whole number")
     window_s = span_s(part.text("window"))
-    if "window" in part and (window_s is None or per != "actor"):
-        part.refuse('window is written "1d" (s, m, h, d), is at most ten years, and goes with per = "actor"')
+    if "window" in part and (window_s is None or per not in ("actor", "all")):
+        part.refuse('window is written "1d" (s, m, h, d), is at most ten years, and goes with per = "actor" or "all"')
     if not part.is_sound:
         return None
     return Budget(
         id=identity,
         per=per,
         calls=None if calls is None else int(calls),
-        cost_micros=None if cost_usd is None else round(cost_usd * 1_000_000),
+        cost_micros=micros,
         ms=None if seconds is None else round(seconds * 1000),
         actors=actors,
         window_s=window_s,
+        tools=part.names("tools", EVERYONE),
+        sum=summed,
     )
+
+
+def _read_sum(part: Section) -> tuple[str, int | None]:
+    """The argument that a budget adds up, if it does, and how much of it (or of money) there may be."""
+    named, most, cost_usd = part.text("sum"), part.number("most"), part.number("cost_usd")
+    if ("sum" in part) != ("most" in part):
+        part.refuse('the sum of an argument and its limit go together: sum = "args.amount", most = 1000')
+    if named and not _ARGUMENT.fullmatch(named):
+        part.refuse(f'sum names an argument, for example sum = "args.amount", not {named!r}')
+    if named and cost_usd is not None:
+        part.refuse("cost_usd is the money that calls cost; a sum needs a budget of its own")
+    limit = most if named else cost_usd
+    return named.removeprefix("args."), None if limit is None else round(limit * 1_000_000)
 
 
 def read_cooldown(part: Section) -> Cooldown | None:

@@ -37,6 +37,23 @@ def variables_of(tool: Tool, limits: dict[str, Json]) -> dict[str, Variable]:
     return {variable.name: variable for variable in found}
 
 
+def number_at(tool: Tool, path: str) -> bool:
+    """Whether an argument of a tool, or a field in one, is a number (or a list of things that have one there)."""
+    schema = tool.input.shown
+    kind: dict[str, Json] = schema
+    for name in path.split("."):
+        kind, _nullable = _resolve(_inside(kind, schema).get("properties", {}).get(name), schema)
+    kind = _inside(kind, schema)
+    return kind.get("type") in ("number", "integer") or kind.get("format") == DECIMAL
+
+
+def _inside(kind: dict[str, Json], schema: Json) -> dict[str, Json]:
+    """What a list is a list of; anything else is itself."""
+    while kind.get("type") == "array":
+        kind, _nullable = _resolve(_items_of(kind), schema)
+    return kind
+
+
 def _fact_variables(tool: Tool) -> list[Variable]:
     text, whole, dyn = cel.Type.STRING, cel.Type.INT, cel.Type.DYN
     modes = tuple(mode.value for mode in Mode)

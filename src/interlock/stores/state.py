@@ -129,7 +129,7 @@ class Account:
         if limits.cost_micros is not None:
             used = self.cost_micros + self.held_cost_micros
             if used + ask.cost_micros > limits.cost_micros:
-                return "micro-dollars", limits.cost_micros - used, limits.cost_micros, ask.cost_micros
+                return limits.unit, limits.cost_micros - used, limits.cost_micros, ask.cost_micros
         if limits.ms is not None:
             used = self.ms + self.held_ms
             if used + ask.ms > limits.ms:
@@ -339,8 +339,9 @@ class State:
         lacking = self.accounts.get(ask.scope, _UNSEEN).lacks(ask)
         if lacking is None:
             return None
-        what, left, limit, more = lacking
-        message = f"budget {ask.budget.id!r} has {max(0, left)} of {limit} {what} left, and this call needs {more}"
+        what, *amounts = lacking
+        left, limit, more = (ask.budget.spell(max(0, amount), what) for amount in amounts)
+        message = f"budget {ask.budget.id!r} has {left} of {limit} {what} left, and this call needs {more}"
         return Refused(kind=RefusalKind.BUDGET, limit=ask.budget.id, message=message)
 
     def _checkpoint_refusal(self, ask: Seal) -> Refused | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -9,6 +10,11 @@ from interlock.canonical import did_you_mean, nearest
 from interlock.errors import ContractError
 from interlock.tools.contract import Tool
 from interlock.values import Effect, Grant
+
+
+def matches(patterns: tuple[str, ...], name: str) -> bool:
+    """Whether a tool is meant by a list of names and patterns."""
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)  # fnmatch would ignore case on Windows
 
 
 def list_tools(given: Any) -> list[Tool]:

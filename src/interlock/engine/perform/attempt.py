@@ -147,7 +147,7 @@ class Work:
         budgets = ctx.budgets + call.budgets if call.undoes is None else ()
         if budgets:
             name = name or (call.call_id if call.id_is_ours else ctx.ids.new())
-            held = reservations(budgets, call, self.tool, now_us, name)
+            held = reservations(budgets, call, prepared.admitted.facts.arguments, self.tool, now_us, name)
             if not isinstance(held, tuple):
                 return held
             self._held = by_scope(held) if call.budgets else held
@@ -362,7 +362,8 @@ class Work:
         charged: tuple[Charge, ...] = ()
         if self._held:
             spent_us = attempts[0].duration_us if len(attempts) == 1 else sum([made.duration_us for made in attempts])
-            settle, charged = settlements(self._held, self._calls, cost, -(-spent_us // 1000))
+            landed = reading.status is not Status.FAILED
+            settle, charged = settlements(self._held, self._calls, cost, -(-spent_us // 1000), landed=landed)
         facts, plan, asked = admitted.facts, prepared.plan, admitted.asked
         call = facts.call
         usual = not cost and interrupt is None and asked is None
