@@ -72,7 +72,7 @@ def assemble(
         **_governing(sources, registry, ruleset, snapshot_reader, {}),
         store=opened,
         turns=FoldedTurns(opened, keyed, faults),
-        origins=OriginIndexes(opened, labels_in(registry), faults),
+        origins=OriginIndexes(opened, labels_in(registry), faults, ruleset.watched),
         clock=clock,
         ids=parts.get("ids") or SystemIds(),
         faults=faults,
@@ -98,9 +98,8 @@ def reassemble(ctx: EngineContext, sources: Sources) -> EngineContext:
     """The same runtime under another policy or with other tools: for the calls that come from now on."""
     registry, ruleset = _compile(sources)
     governing = _governing(sources, registry, ruleset, ctx.snapshot_reader, ctx.bindings)
-    same = {tool.name: tool.labels for tool in registry} == {tool.name: tool.labels for tool in ctx.registry}
-    # What was seen is labelled by the tools that there are now.
-    origins = ctx.origins if same else OriginIndexes(ctx.store, labels_in(registry), ctx.faults)
+    # What was seen is labelled by the tools that there are now, and kept for the rules that there are.
+    origins = OriginIndexes(ctx.store, labels_in(registry), ctx.faults, ruleset.watched)
     return msgspec.structs.replace(ctx, **governing, origins=origins)
 
 

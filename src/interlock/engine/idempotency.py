@@ -46,7 +46,7 @@ async def trace_arguments(ctx: EngineContext, accepted: Accepted) -> Accepted | 
     except StoreError as error:
         reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
         return Ended(call=call, started=accepted.started, tool=tool, reading=reading)
-    facts = msgspec.structs.replace(accepted.facts, trace=Trace(seen.index, tool, seen.question))
+    facts = msgspec.structs.replace(accepted.facts, trace=Trace(seen, tool))
     return msgspec.structs.replace(accepted, facts=facts)
 
 

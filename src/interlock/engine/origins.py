@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from interlock.engine.turn_tail import Newer, TurnTail
-from interlock.policy.provenance import OriginIndex
+from interlock.policy.provenance import Seen
 from interlock.ports import Faults, Store
 from interlock.records import Content, Stored
 from interlock.tools import Tool
@@ -26,20 +26,18 @@ _ERRORS = FieldLabels(default=Label.FREE)
 _EVENTS = ("opened", "replied", "delegated")
 
 
+_LARGE = 16_384
+"""Characters and items of a result that are taken apart beside the event loop: fewer take less than a millisecond."""
+
+
 class SeenTurns(msgspec.Struct):
     """The turns of one delegation: what was seen in them, and how far each has been read."""
 
-    index: OriginIndex
+    seen: Seen
     tails: dict[str, TurnTail]
     reading: asyncio.Lock
-    words: list[str]
-    """The user's own."""
     earlier: set[str]
     """Turns of the same session, in which the user has spoken, too."""
-
-    @property
-    def question(self) -> str:
-        return "\n".join(self.words)
 
 
 def labels_in(tools: Iterable[Tool]) -> Callable[[str], FieldLabels]:
@@ -51,26 +49,33 @@ def labels_in(tools: Iterable[Tool]) -> Callable[[str], FieldLabels]:
 class OriginIndexes:
     """The delegations that a runtime has seen lately."""
 
-    def __init__(self, store: Store, labels: Callable[[str], FieldLabels], faults: Faults | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        labels: Callable[[str], FieldLabels],
+        faults: Faults | None,
+        watched: frozenset[str] = frozenset(),
+    ) -> None:
         self._store = store
         self._labels = labels
+        self._watched = watched
         self._faults = faults
         self._kept: OrderedDict[str, SeenTurns] = OrderedDict()
 
-    async def read(self, call: Call) -> SeenTurns:
+    async def read(self, call: Call) -> Seen:
         """What was seen up to now in the turns that a call belongs to, in whatever process."""
         outermost = call.root_turn or call.turn
-        seen = self._find(outermost)
+        turns = self._find(outermost)
         self._at("origins.read")
-        async with seen.reading:
+        async with turns.reading:
             # First: what the user has pointed at is known when it is read.
-            self._say(seen, call.question)
+            turns.seen.say(call.question)
             if outermost is not None:
-                await self._catch_up(seen, outermost, call.turn or outermost)
-        return seen
+                await self._catch_up(turns, outermost, call.turn or outermost)
+        return turns.seen
 
     def _find(self, outermost: str | None) -> SeenTurns:
-        found = SeenTurns(OriginIndex(), {}, asyncio.Lock(), [], set())
+        found = SeenTurns(Seen(self._watched), {}, asyncio.Lock(), set())
         if outermost is None:  # a call of its own: nothing was seen before it
             return found
         found = self._kept.setdefault(outermost, found)
@@ -79,39 +84,36 @@ class OriginIndexes:
             self._kept.popitem(last=False)
         return found
 
-    async def _catch_up(self, seen: SeenTurns, outermost: str, here: str) -> None:
-        left = list(dict.fromkeys((outermost, *seen.tails, here)))
+    async def _catch_up(self, turns: SeenTurns, outermost: str, here: str) -> None:
+        left = list(dict.fromkeys((outermost, *turns.tails, here)))
         for turn in left:  # grows: a turn names those that it has delegated to, and those of its session before it
-            tail = seen.tails.setdefault(turn, TurnTail(self._store, turn, self._faults))
+            tail = turns.tails.setdefault(turn, TurnTail(self._store, turn, self._faults))
             newer = await tail.newer() or Newer((), {})
             for record in tail.fresh(newer):
-                more = await self._see(seen, record, is_users=turn == outermost or turn in seen.earlier)
-                left += [other for other in more if other not in left]
+                if record.kind == "call":
+                    await self._see_call(turns.seen, record, record.content())
+                elif record.kind == "turn" and record.status in _EVENTS:
+                    more = await self._see_event(turns, record, turn, outermost)
+                    left += [other for other in more if other not in left]
             tail.advance(newer)
 
-    async def _see(self, seen: SeenTurns, record: Stored, *, is_users: bool) -> list[str]:
-        """Take one record in; the turns that it names."""
-        if record.kind == "call":
-            await self._see_call(seen, record, record.content())
-        if record.kind != "turn" or record.status not in _EVENTS:
-            return []
+    async def _see_event(self, turns: SeenTurns, record: Stored, turn: str, outermost: str) -> list[str]:
+        """Take in what a turn says of itself; the turns that it names."""
         content = record.content()
         said: dict[str, Json] = content.arguments if isinstance(content.arguments, dict) else {}
+        earlier: list[str] = []
         # What a model has asked a specialist is not what the user has said.
-        if is_users and content.payload:
-            whole = await self._beside(record)
-            self._say(seen, whole.get("question") or whole.get("reply"))
-        earlier = [str(turn) for turn in said.get("earlier_turns", ())] if is_users else []
-        seen.earlier.update(earlier)
+        if turn == outermost or turn in turns.earlier:
+            whole = await self._beside(record) if content.payload else {}
+            turns.seen.say(whole.get("question") or whole.get("reply"))
+            earlier = [str(one) for one in said.get("earlier_turns", ())]
+            turns.earlier.update(earlier)
+        if turn == outermost and "intents" in said:
+            turns.seen.intents = tuple(map(str, said["intents"]))
         child = said.get("child")
         return [*earlier, str(child)] if child else earlier
 
-    def _say(self, seen: SeenTurns, words: Json) -> None:
-        if isinstance(words, str) and words and words not in seen.words:
-            seen.words.append(words)
-            seen.index.add_words(words)
-
-    async def _see_call(self, seen: SeenTurns, record: Stored, content: Content) -> None:
+    async def _see_call(self, seen: Seen, record: Stored, content: Content) -> None:
         if content.repeats is not None:  # what it says stands there already
             return
         if content.problem is not None and content.attempts:
@@ -121,8 +123,14 @@ class OriginIndexes:
             return
         whole = await self._beside(record) if content.payload else {}
         arguments, value = whole.get("arguments", content.arguments), whole.get("value", content.value)
-        labels = self._labels(record.tool)
-        seen.index.add_result(record.id, record.tool, arguments, value, labels, shown=content.arguments)
+        source = seen.index.source(record.id, record.tool, arguments, self._labels(record.tool), content.arguments)
+        if content.payload and _is_large(value):
+            self._at("origins.take_apart")
+            entries = await asyncio.to_thread(seen.index.take_apart, source, value)
+        else:
+            entries = seen.index.take_apart(source, value)
+        seen.index.take_in(entries)
+        seen.note_call(record.tool, arguments, value)
 
     async def _beside(self, record: Stored) -> dict[str, Json]:
         self._at("origins.payload")
@@ -133,3 +141,12 @@ class OriginIndexes:
     def _at(self, point: str) -> None:
         if self._faults is not None:
             self._faults.at(point)
+
+
+def _is_large(value: Json, most: int = _LARGE) -> bool:
+    left, todo = most, [value]
+    while todo and left > 0:
+        item = todo.pop()
+        left -= len(item) if isinstance(item, str | list | dict) else 1
+        todo += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+    return left <= 0

@@ -14,7 +14,7 @@ from interlock.errors import ConfigError
 from interlock.policy.compile import Ruleset
 from interlock.policy.conditions import Facts
 from interlock.policy.decide import judge, missing_grant
-from interlock.policy.provenance import OriginIndex, Trace
+from interlock.policy.provenance import Seen, Trace
 from interlock.tools import Tool
 from interlock.tools.labels import usual_labels
 from interlock.values import Call, Json, Mode, Plan, TurnView, Value
@@ -42,6 +42,8 @@ class ProposedCall(Value, frozen=True, kw_only=True):
     plan: Plan | None = None
     question: str = ""
     """What the user has said,"""
+    intents: tuple[str, ...] = ()
+    """what that was taken to ask for,"""
     history: tuple[CallBefore, ...] = ()
     """and what was called since."""
 
@@ -58,17 +60,18 @@ class ProposedCall(Value, frozen=True, kw_only=True):
             confidence=self.confidence,
         )
         traces = ruleset.rules(self.tool).needs_origins
-        trace = Trace(self._index(tools), tools[self.tool], self.question) if traces else None
+        trace = Trace(self._seen(tools, ruleset.watched), tools[self.tool]) if traces else None
         return Facts(call, arguments, ruleset.grant(self.actor), self.turn, self.plan, trace)
 
-    def _index(self, tools: Mapping[str, Tool]) -> OriginIndex:
-        index = OriginIndex()
-        if self.question:
-            index.add_words(self.question)
+    def _seen(self, tools: Mapping[str, Tool], watched: frozenset[str]) -> Seen:
+        seen = Seen(watched)
+        seen.say(self.question)
+        seen.intents = self.intents
         for number, call in enumerate(self.history, 1):
             labels = tools[call.tool].labels if call.tool in tools else usual_labels()
-            index.add_result(number, call.tool, call.arguments, call.value, labels, shown=call.arguments)
-        return index
+            seen.note_call(call.tool, call.arguments, call.value)
+            seen.index.add_result(number, call.tool, call.arguments, call.value, labels, shown=call.arguments)
+        return seen
 
 
 class Case(ProposedCall, frozen=True, kw_only=True):

@@ -48,6 +48,11 @@ class Ruleset:
         return self._rates[tool]
 
     @property
+    def watched(self) -> frozenset[str]:
+        """The tools whose earlier calls a rule looks at."""
+        return frozenset[str]().union(*(rules.watched for rules in self._by_tool.values()))
+
+    @property
     def versions(self) -> dict[str, str]:
         """By tool, the version of what applies to it: records and approvals name it."""
         return {name: rules.version for name, rules in self._by_tool.items()}
@@ -88,7 +93,7 @@ def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, Li
             mine.append(Rule(f"{tool.name}:review", (tool.name,), place, Decision.REVIEW, tool.review_when, reason))
         rates[tool.name] = tuple(rate for rate in policy.rates if matches(rate.tools, tool.name))
         risks = [risk for risk in policy.risks if matches(risk.tools, tool.name)]
-        variables = variables_of(tool, policy.limits) if mine or risks else {}
+        variables = variables_of(tool, policy.limits, known) if mine or risks else {}
         compiler = ConditionCompiler(variables, held.holds, held.names) if variables else None
         rests = tuple(item for item in policy.cooldowns if matches(item.tools, tool.name))
         as_planned = matches(policy.as_planned, tool.name)
@@ -174,6 +179,8 @@ def _compile(
         needs_turn=any(condition is not None and condition.needs_turn for condition in conditions),
         needs_origins=any(condition is not None and condition.needs_origins for condition in conditions),
         no_rule=_no_rule(tool, version, deciders),
+        watched=frozenset(variable.watches for condition in conditions if condition for variable in condition.variables)
+        - {""},
     )
 
 

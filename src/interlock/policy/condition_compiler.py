@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from cel_expr_python import cel
 
-from interlock.canonical import nearest
+from interlock.canonical import did_you_mean, nearest
 from interlock.policy.conditions import Condition, ConditionError, JointCondition, Variable
 from interlock.policy.functions import FUNCTIONS, LOOK_OUTSIDE, declare_functions, extensions
 
@@ -17,6 +17,7 @@ _UNDECLARED = re.compile(r"undeclared reference to '([^']+)'")
 _FIRST_LINE = re.compile(r"ERROR: <input>:(?P<line>\d+):(?P<column>\d+): (?P<what>.*)")
 # listed('name', …) with the name written out; a computed name is looked up when the rule is asked, and may deny.
 _LISTED = re.compile(r"listed\(\s*(['\"])(.*?)\1")
+_CALLS_OF = re.compile(r"\bturn\s*\.\s*calls_of\s*\((?:\s*(?P<quote>['\"])(?P<tool>[^'\"]*)(?P=quote)\s*\))?")
 _OVERLOAD = re.compile(r"found no matching overload for '[^']+' applied to '(?P<sides>[^']*)'")
 _KINDS = re.compile(r"\b(?:string|int|double|null_type)\b")
 _BESIDE_NULL = re.compile(r"(?<![\w.(])(?P<name>args(?:\s*\.\s*\w+)+)\s*[!=]=\s*null\b")
@@ -48,7 +49,7 @@ class ConditionCompiler:
 
     def condition(self, text: str) -> Condition:
         """A condition that is true or false; ConditionError says what is wrong and what may have been meant."""
-        text = self._spell_plainly(text)
+        text = self._spell_plainly(self._name_calls(text))
         kind = self._type_of(text)
         self._refuse_order_of_text(text)
         if kind != cel.Type.BOOL:
@@ -58,7 +59,7 @@ class ConditionCompiler:
 
     def expression(self, text: str, field: str) -> Condition:
         """An expression whose value fits an argument."""
-        text = self._spell_plainly(text)
+        text = self._spell_plainly(self._name_calls(text))
         kind = self._type_of(text)
         named = self.variables.get(f"args.{field}")
         if named is None:
@@ -109,6 +110,19 @@ class ConditionCompiler:
             found = _FIRST_LINE.search(str(error))
             line = 0 if found is None else int(found["line"]) - 1
             raise ConditionError(self._explain(str(error), text), line=line) from None
+
+    def _name_calls(self, text: str) -> str:
+        """`turn.calls_of("tool")` as the variable that it stands for: which tools are looked at is known beforehand."""
+        watched = {variable.watches: variable.name for variable in self.variables.values() if variable.watches}
+
+        def named(found: re.Match[str]) -> str:
+            if found["tool"] is None:
+                raise ConditionError('turn.calls_of takes the name of a tool, written out: turn.calls_of("send_mail")')
+            if found["tool"] not in watched:
+                raise ConditionError(f"there is no tool {found['tool']!r}{did_you_mean(found['tool'], watched)}")
+            return watched[found["tool"]]
+
+        return _CALLS_OF.sub(named, text)
 
     def _spell_plainly(self, text: str) -> str:
         """What is plainly meant and CEL does not take: a whole number beside one with a fraction, and a look whether

@@ -17,7 +17,7 @@ from interlock.values import Call, Grant, Json, Plan, TurnView
 _UNREADABLE = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
 _MOST_KEPT = 512
 """Answers that one joint condition remembers; a process that lives long with ever new values must not grow."""
-_OF_THE_USER = ("turn.question", "turn.asked")
+_ON_THE_CALL = ("turn.id", "turn.asked")
 _LONGEST_KEPT = 512
 """Characters of text up to which an answer is remembered: long texts seldom come twice, and would be kept for it."""
 
@@ -62,6 +62,8 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is filled in where it is left out, and so never null."""
     traces: bool = False
     """Whether what its turn has seen has to be read for it."""
+    watches: str = ""
+    """The tool whose calls it is."""
     where: str = ""
     """The attribute of the facts that it is; or the argument, if it starts with '@'; or empty: only `read` knows."""
 
@@ -84,8 +86,11 @@ class Condition:
         """Whether its answer can change while the call stays the same."""
         names = [variable.name for variable in variables]
         self.needs_plan = any(name.startswith("plan.") for name in names)
-        # The id stands on the call; everything else about a turn has to be read from the ledger.
-        self.needs_turn = any(name.startswith("turn.") and name not in ("turn.id", *_OF_THE_USER) for name in names)
+        # The id stands on the call (and of a read nothing is asked); all else about a turn is read from the ledger.
+        self.needs_turn = any(
+            variable.name.startswith("turn.") and not variable.traces and variable.name not in _ON_THE_CALL
+            for variable in variables
+        )
         self.needs_origins = any(variable.traces for variable in variables)
         self._program = program
 

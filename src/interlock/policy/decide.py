@@ -54,6 +54,8 @@ class ToolRules(msgspec.Struct, frozen=True, kw_only=True):
     always: int | None = None
     needs_turn: bool = False
     needs_origins: bool = False
+    watched: frozenset[str] = frozenset()
+    """The tools whose earlier calls a rule looks at."""
     risks: tuple[tuple[str, Condition], ...] = ()
     cooldowns: tuple[Cooldown, ...] = ()
     as_planned: bool = False

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from cel_expr_python import cel
 
 from interlock.policy.conditions import Facts, Variable
-from interlock.policy.provenance import Origin, OriginIndex, Trace
+from interlock.policy.provenance import Origin, Seen, Trace
 from interlock.tools import Tool
 from interlock.tools.inputs import DECIMAL
 from interlock.tools.roles import Role
@@ -29,10 +29,11 @@ _MAX_NESTING = 4
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def variables_of(tool: Tool, limits: dict[str, Json]) -> dict[str, Variable]:
-    """Every variable that a condition for this tool may name."""
+def variables_of(tool: Tool, limits: dict[str, Json], others: Iterable[str] = ()) -> dict[str, Variable]:
+    """Every variable that a condition for this tool may name; `others`: the tools whose calls it may look at."""
     arguments = list(_Arguments(tool).variables())
     found = [*_fact_variables(tool), *arguments, *_origin_variables(tool)]
+    found.extend(_calls_variable(name) for name in others)
     found.extend(_limit_variable(name, value) for name, value in limits.items())
     return {variable.name: variable for variable in found}
 
@@ -87,7 +88,7 @@ def _fact_variables(tool: Tool) -> list[Variable]:
 
 def _origin_variables(tool: Tool) -> Iterator[Variable]:
     """Where the value of each argument came from: true if that holds for everything in it."""
-    nowhere = Trace(OriginIndex(), tool, "")
+    nowhere = Trace(Seen(), tool)
     truth = cel.Type.BOOL
 
     def trace(facts: Facts) -> Trace:
@@ -96,6 +97,7 @@ def _origin_variables(tool: Tool) -> Iterator[Variable]:
     # A read that leads nowhere has nothing to be asked for, and no value that could be wrong.
     may_be = tool.effect is not Effect.READ or Role.SINK in tool.roles.values()
     yield _tracing("turn.question", cel.Type.STRING, lambda f: trace(f).question)
+    yield _tracing("turn.intents", _TEXTS, lambda f: list(trace(f).seen.intents))
     yield (
         _fact("turn.asked", truth, lambda _f: True)
         if tool.effect is Effect.READ
@@ -113,6 +115,23 @@ def _origin_variables(tool: Tool) -> Iterator[Variable]:
             yield _tracing(f"origin.{name}.{said}", truth, partial(all_of, what=what))
         yield _tracing(f"origin.{name}.tools", _TEXTS, partial(_tools, trace, name))
         yield _tracing(f"origin.{name}.links.known", truth, partial(_links_known, trace, name))
+
+
+def calls_name(tool: str) -> str:
+    """The name under which conditions find the calls of a tool: in CEL, names have only letters, digits and '_'."""
+    return "turn.calls_of." + re.sub(r"[^A-Za-z0-9]", lambda found: f"_{ord(found[0]):x}_", tool)
+
+
+def _calls_variable(tool: str) -> Variable:
+    kind = cel.Type.List(_OPEN)
+    return Variable(
+        name=calls_name(tool),
+        check=kind,
+        run=kind,
+        read=lambda facts: list(facts.trace.seen.calls_of(tool)) if facts.trace is not None else [],
+        traces=True,
+        watches=tool,
+    )
 
 
 def _tracing(name: str, kind: Any, read: Callable[[Facts], Any], traces: bool = True) -> Variable:

@@ -56,6 +56,22 @@ class _Leaf(msgspec.Struct, frozen=True, gc=False):
     """How many different values of each kind stand in its row."""
 
 
+class Source(msgspec.Struct, frozen=True, gc=False):
+    """A call whose result is taken apart: what is known of it, and what the user had said by then."""
+
+    record: int
+    tool: str
+    labels: FieldLabels
+    pointed: bool
+    echo: frozenset[str]
+    """The forms of its arguments: what says what it was told is no evidence for what a model has chosen."""
+    said: str
+    user: str
+
+
+Entry = tuple[_At, str, Collection[tuple[str, str]], Mapping[str, int]]
+
+
 class OriginIndex:
     """What the user has said and what tools have returned, by value."""
 
@@ -81,40 +97,31 @@ class OriginIndex:
 
         `shown`: its arguments as people may read them.
         """
+        self.take_in(self.take_apart(self.source(record, tool, arguments, labels, shown), value))
+
+    def source(self, record: int, tool: str, arguments: Json, labels: FieldLabels, shown: Json = None) -> Source:
+        """What is known of a result before it is looked at."""
         asked = [form for _path, leaf in _flatten((), arguments) if (form := form_of(leaf))]
         pointed = any(self._is_pointing(form) for form in asked)
-        echo, said = set(asked), shorten(", ".join(_texts(shown)), _MOST_SAID)
-        left = _MOST_LEAVES
-        for path, row in _objects((), value):
-            leaves = [(place, form) for place, leaf in _flatten(path, row, inner=False) if (form := form_of(leaf))][
-                :left
-            ]
-            left -= len(leaves)
-            # A field of a row is pointed at with the row, and has its rivals in all of it.
-            named = len(path) > 0 and any(len(form) >= _TELLING and self._is_said(form) for _place, form in leaves)
-            values = [_values_in(form) for _place, form in leaves]
-            rivals = Counter(kind for kind, _form in set[tuple[str, str]]().union(*values))
-            for (place, form), found_there in zip(leaves, values, strict=True):
-                if form not in echo:  # else it says what it was told: no evidence for what a model has chosen
-                    at = _At(record, tool, _path_text(place), labels.of(place), pointed or named, said)
-                    self._add(at, form, found_there, rivals)
-        for path, total in _sums(value):
-            self._add(
-                _At(record, tool, f"the sum of {_path_text(path)}", labels.of(path), pointed),
-                total,
-                _values_in(total),
-                {},
-            )
+        return Source(
+            record, tool, labels, pointed, frozenset(asked), shorten(", ".join(_texts(shown)), _MOST_SAID), self._user
+        )
 
-    def _is_said(self, form: str) -> bool:
-        words = " ".join(words_of(form))
-        return bool(words) and f" {words} " in self._user
+    def take_in(self, entries: Iterable[Entry]) -> None:
+        """From now on these are found."""
+        for entry in entries:
+            self._add(*entry)
+
+    @staticmethod
+    def take_apart(source: Source, value: Json) -> list[Entry]:
+        """What a result consists of; this changes nothing, and may be done on another thread."""
+        return list(_entries(source, value))
 
     def _is_pointing(self, form: str) -> bool:
         """Whether an argument names a source as the user did. A day or a number selects, and vouches for nothing."""
         if len(form) < 2 or not any(map(str.isalpha, form)):
             return False
-        if self._is_said(form):
+        if _is_said(form, self._user):
             return True
         places = self.find(form).places
         return any(place.pointed and place.label is not Label.MODEL for place in places)
@@ -181,6 +188,29 @@ class OriginIndex:
     def _place(self, number: int, *, whole: bool, sole: bool) -> Occurrence:
         at = self._leaves[number].at
         return Occurrence(at.record, at.tool, at.path, at.label, whole, sole, at.pointed, at.asked)
+
+
+def _entries(source: Source, value: Json) -> Iterator[Entry]:
+    record, tool, labels, pointed, left = source.record, source.tool, source.labels, source.pointed, _MOST_LEAVES
+    for path, row in _objects((), value):
+        leaves = [(place, form) for place, leaf in _flatten(path, row, inner=False) if (form := form_of(leaf))][:left]
+        left -= len(leaves)
+        # A field of a row is pointed at with the row, and has its rivals in all of it.
+        named = len(path) > 0 and any(len(form) >= _TELLING and _is_said(form, source.user) for _place, form in leaves)
+        values = [_values_in(form) for _place, form in leaves]
+        rivals = Counter(kind for kind, _form in set[tuple[str, str]]().union(*values))
+        for (place, form), found_there in zip(leaves, values, strict=True):
+            if form not in source.echo:
+                at = _At(record, tool, _path_text(place), labels.of(place), pointed or named, source.said)
+                yield at, form, found_there, rivals
+    for path, total in _sums(value):
+        at = _At(record, tool, f"the sum of {_path_text(path)}", labels.of(path), pointed)
+        yield at, total, _values_in(total), {}
+
+
+def _is_said(form: str, user: str) -> bool:
+    words = " ".join(words_of(form))
+    return bool(words) and f" {words} " in user
 
 
 def _best(places: list[Occurrence]) -> list[Occurrence]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from interlock.policy.provenance.index import OriginIndex
 from interlock.policy.provenance.normal_forms import LONGEST_TEXT, find_values, form_of
 from interlock.policy.provenance.origin import Occurrence, Origin
 from interlock.policy.provenance.requests import hands_over, is_asked_for
+from interlock.policy.provenance.seen import Seen
 from interlock.tools import Tool
 from interlock.tools.labels import Label
 from interlock.tools.roles import Role
@@ -50,10 +50,11 @@ class Suspect(msgspec.Struct, frozen=True):
 class Trace:
     """What can be said about the arguments of one call of a tool."""
 
-    def __init__(self, index: OriginIndex, tool: Tool, question: str) -> None:
-        self._index = index
+    def __init__(self, seen: Seen, tool: Tool) -> None:
+        self._index = seen.index
         self._tool = tool
-        self.question = question
+        self.seen = seen
+        self.question = seen.question
         self._known: dict[tuple[str, str], Origin] = {}
 
     @property
