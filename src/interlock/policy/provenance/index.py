@@ -12,7 +12,9 @@ from typing import Any
 import msgspec
 
 from interlock.policy.provenance.normal_forms import (
+    LEADING,
     LONGEST_TEXT,
+    NUMBERS,
     Found,
     find_values,
     form_of,
@@ -34,6 +36,9 @@ _MOST_SAID = 60
 _TELLING = 4
 """A shorter field points at nothing."""
 _USER = "the user's words"
+_FIELDS = (Label.OWN, Label.PLAIN)
+_DAY_TIME = 2
+"""A field that is a day with its time holds two values."""
 
 
 class _At(msgspec.Struct, frozen=True, gc=False):
@@ -45,6 +50,9 @@ class _At(msgspec.Struct, frozen=True, gc=False):
     label: Label
     pointed: bool
     asked: str = ""
+    row: int = 0
+    alone: bool = True
+    """No other row of its result has this field, or the user has named its row."""
 
 
 class _Leaf(msgspec.Struct, frozen=True, gc=False):
@@ -63,6 +71,9 @@ class Source(msgspec.Struct, frozen=True, gc=False):
     tool: str
     labels: FieldLabels
     pointed: bool
+    steered: bool
+    """It was asked for by what stands in a text alone: whoever has written that has chosen what was found."""
+    first_row: int
     echo: frozenset[str]
     """The forms of its arguments: what says what it was told is no evidence for what a model has chosen."""
     said: str
@@ -83,12 +94,21 @@ class OriginIndex:
         self._starts: list[int] = []
         self._places: dict[str, array[int]] = {}
         self._user = " "
+        self._rows = 0
+        self._anchors: dict[str, set[str]] = {}
+        """By kind, what the user has named, and what is a field of its own in what the user has pointed at."""
+        self._measures: dict[int, set[str]] = {}
+        """The kinds of amounts and days that are fields of a row."""
 
     def add_words(self, text: str) -> None:
         """The user has said this."""
         form = plain(text[:LONGEST_TEXT])
-        self._user += f"{' '.join(words_of(form))} "
-        self._add(_At(0, "", _USER, Label.USER, pointed=True), form, _values_in(form), {})
+        words = words_of(form)
+        self._user += f"{' '.join(words)} "
+        at = _At(0, "", _USER, Label.USER, pointed=True)
+        self._add(at, form, _values_in(form), {})
+        for number in {NUMBERS[word] for word in words if word in NUMBERS}:
+            self._add(at, number, [("number", number)], {})
 
     def add_result(
         self, record: int, tool: str, arguments: Json, value: Json, labels: FieldLabels, shown: Json = None
@@ -102,15 +122,19 @@ class OriginIndex:
     def source(self, record: int, tool: str, arguments: Json, labels: FieldLabels, shown: Json = None) -> Source:
         """What is known of a result before it is looked at."""
         asked = [form for _path, leaf in _flatten((), arguments) if (form := form_of(leaf))]
-        pointed = any(self._is_pointing(form) for form in asked)
-        return Source(
-            record, tool, labels, pointed, frozenset(asked), shorten(", ".join(_texts(shown)), _MOST_SAID), self._user
-        )
+        steered, pointed = False, False
+        for form in asked:
+            steered, pointed = steered or self._is_steering(form), pointed or self._is_pointing(form)
+            for kind, value in _values_in(form):  # what was named to be read is not what something is to go to
+                self._anchors.get(kind, set()).discard(value)
+        said = shorten(", ".join(_texts(shown)), _MOST_SAID)
+        return Source(record, tool, labels, pointed, steered, self._rows + 1, frozenset(asked), said, self._user)
 
     def take_in(self, entries: Iterable[Entry]) -> None:
         """From now on these are found."""
         for entry in entries:
             self._add(*entry)
+            self._rows = max(self._rows, entry[0].row)
 
     @staticmethod
     def take_apart(source: Source, value: Json) -> list[Entry]:
@@ -126,12 +150,29 @@ class OriginIndex:
         places = self.find(form).places
         return any(place.pointed and place.label is not Label.MODEL for place in places)
 
+    def _is_steering(self, form: str) -> bool:
+        """Whether an argument stands only in a text, so that whoever has written that has chosen it."""
+        if len(form) < _TELLING:
+            return False
+        found = self.find(form)
+        return bool(found.places) and not (found.user or found.trusted or found.whole)
+
     def _add(self, at: _At, form: str, values: Collection[tuple[str, str]], rivals: Mapping[str, int]) -> None:
         number = len(self._leaves)
         self._leaves.append(_Leaf(at, form, rivals))
         self._whole.setdefault(form, []).append(number)
         for key in values:
             self._values.setdefault(key, []).append(number)
+        if at.label is Label.USER or (at.label in _FIELDS and at.pointed):
+            for kind, value in values if at.label is Label.USER or len(values) == 1 else ():
+                if kind in LEADING:
+                    self._anchors.setdefault(kind, set()).add(value)
+        if at.label in _FIELDS and at.row:
+            self._measures.setdefault(at.row, set()).update(kind for kind, _value in values if len(values) <= _DAY_TIME)
+
+    def measures(self, row: int) -> Collection[str]:
+        """Of which kinds amounts and days are fields of a row."""
+        return self._measures.get(row, ())
 
     def _index_words(self) -> None:
         """Take the words in of what was added since: most values are found without."""
@@ -147,13 +188,15 @@ class OriginIndex:
             return Origin(nothing=True)
         found: dict[int, Occurrence] = {}
         for number in self._whole.get(form, ()):
-            found[number] = self._place(number, whole=True, sole=True)
+            found[number] = self._place(number, whole=True, sole=self._leaves[number].at.alone)
         values = find_values(form)
         if values and _covers(form, values):
+            rivalled = any(self._anchors.get(value.kind, set()) - {value.form} for value in values)
+            found = {number: msgspec.structs.replace(place, rivalled=rivalled) for number, place in found.items()}
             everywhere = [set(self._with_value(value)) for value in values]
             for number in set.intersection(*everywhere) - found.keys():
                 sole = all(self._leaves[number].rivals.get(value.kind) == 1 for value in values)
-                found[number] = self._place(number, whole=False, sole=sole)
+                found[number] = self._place(number, whole=False, sole=sole, rivalled=rivalled)
         else:
             for number in self._with_words(words_of(form)):
                 if number not in found:
@@ -185,27 +228,64 @@ class OriginIndex:
                 last = number
                 yield number
 
-    def _place(self, number: int, *, whole: bool, sole: bool) -> Occurrence:
+    def _place(self, number: int, *, whole: bool, sole: bool, rivalled: bool = False) -> Occurrence:
         at = self._leaves[number].at
-        return Occurrence(at.record, at.tool, at.path, at.label, whole, sole, at.pointed, at.asked)
+        return Occurrence(at.record, at.tool, at.path, at.label, whole, sole, at.pointed, at.asked, rivalled, at.row)
 
 
 def _entries(source: Source, value: Json) -> Iterator[Entry]:
-    record, tool, labels, pointed, left = source.record, source.tool, source.labels, source.pointed, _MOST_LEAVES
+    rows = list(_rows(source, value))
+    fields = Counter(path for row in rows for path in {place for place, _form in row.leaves})
+    kinds = Counter(kind for kind, _form in set[tuple[str, str]]().union(*(key for row in rows for key in row.values)))
+    for number, row in enumerate(rows, source.first_row):
+        # A row that the user has named has its rivals in itself, any other in all that was found.
+        rivals = row.rivals if row.named or len(rows) == 1 else kinds
+        for (place, form), found_there in zip(row.leaves, row.values, strict=True):
+            if form in source.echo:
+                continue
+            label = source.labels.of(place)
+            yield (
+                _At(
+                    source.record,
+                    source.tool,
+                    _path_text(place),
+                    Label.FREE if source.steered and label is Label.PLAIN else label,
+                    source.pointed or row.named,
+                    source.said,
+                    number,
+                    row.named or fields[place] == 1,
+                ),
+                form,
+                found_there,
+                rivals,
+            )
+    for path, total in _sums(value):
+        at = _At(source.record, source.tool, f"the sum of {_path_text(path)}", source.labels.of(path), source.pointed)
+        yield at, total, _values_in(total), {}
+
+
+class _Row(msgspec.Struct, frozen=True, gc=False):
+    """An object in a result, without those inside it: its leaves, and the values of a kind in each."""
+
+    leaves: list[tuple[tuple[str, ...], str]]
+    values: list[set[tuple[str, str]]]
+    rivals: Mapping[str, int]
+    named: bool
+    """The user has named it."""
+
+
+def _rows(source: Source, value: Json) -> Iterator[_Row]:
+    left = _MOST_LEAVES
     for path, row in _objects((), value):
         leaves = [(place, form) for place, leaf in _flatten(path, row, inner=False) if (form := form_of(leaf))][:left]
         left -= len(leaves)
-        # A field of a row is pointed at with the row, and has its rivals in all of it.
-        named = len(path) > 0 and any(len(form) >= _TELLING and _is_said(form, source.user) for _place, form in leaves)
-        values = [_values_in(form) for _place, form in leaves]
-        rivals = Counter(kind for kind, _form in set[tuple[str, str]]().union(*values))
-        for (place, form), found_there in zip(leaves, values, strict=True):
-            if form not in source.echo:
-                at = _At(record, tool, _path_text(place), labels.of(place), pointed or named, source.said)
-                yield at, form, found_there, rivals
-    for path, total in _sums(value):
-        at = _At(record, tool, f"the sum of {_path_text(path)}", labels.of(path), pointed)
-        yield at, total, _values_in(total), {}
+        if leaves:
+            values = [_values_in(form) for _place, form in leaves]
+            rivals = Counter(kind for kind, _form in set[tuple[str, str]]().union(*values))
+            named = len(path) > 0 and any(
+                len(form) >= _TELLING and _is_said(form, source.user) for _place, form in leaves
+            )
+            yield _Row(leaves, values, rivals, named)
 
 
 def _is_said(form: str, user: str) -> bool:

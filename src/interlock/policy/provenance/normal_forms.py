@@ -13,6 +13,11 @@ import msgspec
 
 LONGEST_TEXT = 1_000_000
 """Characters of one text that are looked through; what comes after them is from nowhere."""
+LEADING = ("address", "link", "account")
+"""What leads somewhere, wherever it stands."""
+_COUNTED = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+NUMBERS = {word: str(number) for number, word in enumerate(_COUNTED, 1)}
+"""What people write out."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(?P<{0}>jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*\.?"
 _FILES = frozenset(("txt", "pdf", "doc", "docx", "csv", "md", "json", "png", "jpg", "jpeg", "gif", "xls", "xlsx")) | {

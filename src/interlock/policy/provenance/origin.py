@@ -21,6 +21,10 @@ class Occurrence(Value, frozen=True):
     """The user has pointed at its source."""
     asked: str = ""
     """What the tool was asked for."""
+    rivalled: bool = False
+    """The user has named another one of its kind, or pointed at one that is a field of its own."""
+    row: int = 0
+    """Which row of all that was seen."""
 
     @property
     def where(self) -> str:
@@ -67,7 +71,7 @@ class Origin(Value, frozen=True):
     @property
     def known(self) -> bool:
         """It comes from somewhere good: the user, one's own books, a whole field, or the only one of its kind in what
-        the user has pointed at."""
+        the user has pointed at, and nothing better is known."""
         return self.user or self.trusted or self.whole or any(_is_sole_of_pointed(place) for place in self.places)
 
     @property
@@ -77,4 +81,4 @@ class Origin(Value, frozen=True):
 
 
 def _is_sole_of_pointed(place: Occurrence) -> bool:
-    return place.pointed and (place.sole or place.whole) and place.label is not Label.MODEL
+    return place.pointed and place.sole and not place.rivalled and place.label is not Label.MODEL

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.policy.provenance.normal_forms import LONGEST_TEXT, find_values, form_of
+from interlock.policy.provenance.normal_forms import LEADING, LONGEST_TEXT, find_values, form_of
 from interlock.policy.provenance.origin import Occurrence, Origin
 from interlock.policy.provenance.requests import hands_over, is_asked_for
 from interlock.policy.provenance.seen import Seen
@@ -16,8 +16,6 @@ from interlock.tools.labels import Label
 from interlock.tools.roles import Role
 from interlock.values import Effect, Json, shorten
 
-_LINKS = ("address", "link", "account")
-"""What leads somewhere, wherever it stands."""
 _MOST_LINKS = 200
 _MOST_SAID = 3
 _HERE = Origin((Occurrence(0, "", "the tool itself", Label.CONSTANT, whole=True),))
@@ -108,8 +106,9 @@ class Trace:
         if origin.user or origin.whole or origin.trusted:
             return True
         if role is Role.SELECTOR:
-            # A number in a text that was pointed at may be any; a name is one.
-            return origin.known or (origin.pointed and any(map(str.isalpha, str(leaf))))
+            # A number in a text that was pointed at may be any; a name is one, and so is a field.
+            is_one = any(map(str.isalpha, str(leaf))) or any(place.whole and place.pointed for place in origin.places)
+            return origin.known or (origin.pointed and is_one)
         # An amount or a day that stands nowhere was worked out; which thing is meant cannot be.
         return origin.pointed or not origin.places
 
@@ -131,7 +130,7 @@ class Trace:
         seen: set[str] = set()
         for leaf in _leaves(value):
             for found in find_values(form_of(leaf)[:LONGEST_TEXT]) if isinstance(leaf, str) else ():
-                if found.kind in _LINKS and found.form not in seen and len(seen) < _MOST_LINKS:
+                if found.kind in LEADING and found.form not in seen and len(seen) < _MOST_LINKS:
                     seen.add(found.form)
                     yield found.shown, self._index.find(found.form)
 
