@@ -277,7 +277,8 @@ async def test_a_sum_goes_through_lists_and_what_is_not_said_is_denied() -> None
 
     async with running(pay_them, policy=policy) as runtime:
         said = []
-        for n, amounts in enumerate(([4, 5], [0.5, 0.5], [1], [None], [])):
+        every: list[list[float | None]] = [[4, 5], [0.5, 0.5], [1], [None], []]
+        for n, amounts in enumerate(every):
             given = {"payments": [{} if amount is None else {"amount": amount} for amount in amounts]}
             outcome = await runtime.call("pay_several", given, actor="a", turn="t", call_id=str(n))
             said.append(outcome.problem.message if outcome.problem else "ok")

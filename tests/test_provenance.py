@@ -15,7 +15,7 @@ from interlock.cli.main import main
 from interlock.errors import ContractError, PolicyError
 from interlock.models import Proposal
 from interlock.policy import parse_policy
-from interlock.policy.provenance import OriginIndex, Seen, Trace
+from interlock.policy.provenance import OriginIndex, Trace, TurnHistory
 from interlock.policy.provenance.normal_forms import find_values, form_of, plain
 from interlock.policy.provenance.requests import hands_over, is_asked_for
 from interlock.tools.labels import FieldLabels, Label, labels_of
@@ -373,7 +373,7 @@ def test_who_hands_over_to_a_text() -> None:
 
 def test_an_argument_of_the_tool_itself_is_a_choice() -> None:
     (_read, _list, money, *_rest) = make_tools([])
-    assert Trace(Seen(), money).suspects({"recipient": "x", "amount": 5, "subject": ""})[0].field == "recipient"
+    assert Trace(TurnHistory(), money).suspects({"recipient": "x", "amount": 5, "subject": ""})[0].field == "recipient"
 
 
 def test_the_contract_that_people_see_has_roles_and_labels() -> None:

@@ -155,7 +155,7 @@ async def measure(file: Path, show: bool) -> None:
 def main() -> None:
     """Every file that is named, or those that lie beside this one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", type=Path, default=sorted((HERE / "injections").glob("*.json")))
+    parser.add_argument("files", nargs="*", type=Path, default=sorted((HERE / "scenarios").glob("*.json")))
     parser.add_argument("--show", action="store_true", help="each probe that did not end as it should")
     given = parser.parse_args()
     logging.disable(logging.WARNING)

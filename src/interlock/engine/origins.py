@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from interlock.engine.turn_tail import Newer, TurnTail
-from interlock.policy.provenance import Seen
+from interlock.policy.provenance import TurnHistory
 from interlock.ports import Faults, Store
 from interlock.records import Content, Stored
 from interlock.tools import Tool
@@ -33,7 +33,7 @@ _LARGE = 16_384
 class SeenTurns(msgspec.Struct):
     """The turns of one delegation: what was seen in them, and how far each has been read."""
 
-    seen: Seen
+    seen: TurnHistory
     tails: dict[str, TurnTail]
     reading: asyncio.Lock
     earlier: set[str]
@@ -62,7 +62,7 @@ class OriginIndexes:
         self._faults = faults
         self._kept: OrderedDict[str, SeenTurns] = OrderedDict()
 
-    async def read(self, call: Call) -> Seen:
+    async def read(self, call: Call) -> TurnHistory:
         """What was seen up to now in the turns that a call belongs to, in whatever process."""
         outermost = call.root_turn or call.turn
         turns = self._find(outermost)
@@ -75,7 +75,7 @@ class OriginIndexes:
         return turns.seen
 
     def _find(self, outermost: str | None) -> SeenTurns:
-        found = SeenTurns(Seen(self._watched), {}, asyncio.Lock(), set())
+        found = SeenTurns(TurnHistory(self._watched), {}, asyncio.Lock(), set())
         if outermost is None:  # a call of its own: nothing was seen before it
             return found
         found = self._kept.setdefault(outermost, found)
@@ -113,7 +113,7 @@ class OriginIndexes:
         child = said.get("child")
         return [*earlier, str(child)] if child else earlier
 
-    async def _see_call(self, seen: Seen, record: Stored, content: Content) -> None:
+    async def _see_call(self, seen: TurnHistory, record: Stored, content: Content) -> None:
         if content.repeats is not None:  # what it says stands there already
             return
         if content.problem is not None and content.attempts:

@@ -14,7 +14,7 @@ from interlock.errors import ConfigError
 from interlock.policy.compile import Ruleset
 from interlock.policy.conditions import Facts
 from interlock.policy.decide import judge, missing_grant
-from interlock.policy.provenance import Seen, Trace
+from interlock.policy.provenance import Trace, TurnHistory
 from interlock.tools import Tool
 from interlock.tools.labels import usual_labels
 from interlock.values import Call, Json, Mode, Plan, TurnView, Value
@@ -60,11 +60,11 @@ class ProposedCall(Value, frozen=True, kw_only=True):
             confidence=self.confidence,
         )
         traces = ruleset.rules(self.tool).needs_origins
-        trace = Trace(self._seen(tools, ruleset.watched), tools[self.tool]) if traces else None
+        trace = Trace(self._history_of(tools, ruleset.watched), tools[self.tool]) if traces else None
         return Facts(call, arguments, ruleset.grant(self.actor), self.turn, self.plan, trace)
 
-    def _seen(self, tools: Mapping[str, Tool], watched: frozenset[str]) -> Seen:
-        seen = Seen(watched)
+    def _history_of(self, tools: Mapping[str, Tool], watched: frozenset[str]) -> TurnHistory:
+        seen = TurnHistory(watched)
         seen.say(self.question)
         seen.intents = self.intents
         for number, call in enumerate(self.history, 1):

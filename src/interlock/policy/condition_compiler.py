@@ -115,14 +115,14 @@ class ConditionCompiler:
         """`turn.calls_of("tool")` as the variable that it stands for: which tools are looked at is known beforehand."""
         watched = {variable.watches: variable.name for variable in self.variables.values() if variable.watches}
 
-        def named(found: re.Match[str]) -> str:
+        def variable_of(found: re.Match[str]) -> str:
             if found["tool"] is None:
                 raise ConditionError('turn.calls_of takes the name of a tool, written out: turn.calls_of("send_mail")')
             if found["tool"] not in watched:
                 raise ConditionError(f"there is no tool {found['tool']!r}{did_you_mean(found['tool'], watched)}")
             return watched[found["tool"]]
 
-        return _CALLS_OF.sub(named, text)
+        return _CALLS_OF.sub(variable_of, text)
 
     def _spell_plainly(self, text: str) -> str:
         """What is plainly meant and CEL does not take: a whole number beside one with a fraction, and a look whether

@@ -10,7 +10,7 @@ from typing import Any
 from cel_expr_python import cel
 
 from interlock.policy.conditions import Facts, Variable
-from interlock.policy.provenance import Origin, Seen, Trace
+from interlock.policy.provenance import Origin, Trace, TurnHistory
 from interlock.tools import Tool
 from interlock.tools.inputs import DECIMAL
 from interlock.tools.roles import Role
@@ -88,7 +88,7 @@ def _fact_variables(tool: Tool) -> list[Variable]:
 
 def _origin_variables(tool: Tool) -> Iterator[Variable]:
     """Where the value of each argument came from: true if that holds for everything in it."""
-    nowhere = Trace(Seen(), tool)
+    nowhere = Trace(TurnHistory(), tool)
     truth = cel.Type.BOOL
 
     def trace(facts: Facts) -> Trace:
@@ -101,7 +101,7 @@ def _origin_variables(tool: Tool) -> Iterator[Variable]:
     yield (
         _fact("turn.asked", truth, lambda _f: True)
         if tool.effect is Effect.READ
-        else _tracing("turn.asked", truth, lambda f: trace(f).asked)
+        else _tracing("turn.asked", truth, lambda f: trace(f).is_asked(f.arguments))
     )
     yield _tracing("origin.unknown", _TEXTS, lambda f: [item.field for item in trace(f).suspects(f.arguments)], may_be)
     for name in tool.input.shown.get("properties", {}):

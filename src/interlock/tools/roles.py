@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from interlock.errors import ContractError
@@ -56,6 +56,13 @@ def role_of(name: str, schema: Mapping[str, Json], declared: Mapping[str, Role])
             if not is_number or role in (Role.AMOUNT, Role.DATE):
                 return role
     return Role.AMOUNT if kinds and kinds <= {"number"} else Role.SELECTOR
+
+
+@lru_cache(maxsize=4096)
+def is_measure(path: str) -> bool:
+    """Whether a field is an amount or a day, by its name."""
+    words = {word.lower() for word in _PARTS.findall(path.rpartition(".")[2])}
+    return bool(words & (_table()[Role.AMOUNT] | _table()[Role.DATE]))
 
 
 def _kinds_in(schema: Mapping[str, Json]) -> set[str]:

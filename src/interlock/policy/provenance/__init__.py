@@ -2,7 +2,7 @@
 
 from interlock.policy.provenance.index import OriginIndex
 from interlock.policy.provenance.origin import Occurrence, Origin
-from interlock.policy.provenance.seen import Seen
 from interlock.policy.provenance.trace import Suspect, Trace
+from interlock.policy.provenance.turn_history import TurnHistory
 
-__all__ = ["Occurrence", "Origin", "OriginIndex", "Seen", "Suspect", "Trace"]
+__all__ = ["Occurrence", "Origin", "OriginIndex", "Suspect", "Trace", "TurnHistory"]

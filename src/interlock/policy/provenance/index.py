@@ -24,6 +24,7 @@ from interlock.policy.provenance.normal_forms import (
 )
 from interlock.policy.provenance.origin import Occurrence, Origin
 from interlock.tools.labels import FieldLabels, Label
+from interlock.tools.roles import is_measure
 from interlock.values import Json, shorten
 
 _ORDER = {label: number for number, label in enumerate(Label)}
@@ -37,8 +38,6 @@ _TELLING = 4
 """A shorter field points at nothing."""
 _USER = "the user's words"
 _FIELDS = (Label.OWN, Label.PLAIN)
-_DAY_TIME = 2
-"""A field that is a day with its time holds two values."""
 
 
 class _At(msgspec.Struct, frozen=True, gc=False):
@@ -64,7 +63,7 @@ class _Leaf(msgspec.Struct, frozen=True, gc=False):
     """How many different values of each kind stand in its row."""
 
 
-class Source(msgspec.Struct, frozen=True, gc=False):
+class ResultSource(msgspec.Struct, frozen=True, gc=False):
     """A call whose result is taken apart: what is known of it, and what the user had said by then."""
 
     record: int
@@ -80,7 +79,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
     user: str
 
 
-Entry = tuple[_At, str, Collection[tuple[str, str]], Mapping[str, int]]
+IndexEntry = tuple[_At, str, Collection[tuple[str, str]], Mapping[str, int]]
 
 
 class OriginIndex:
@@ -119,7 +118,7 @@ class OriginIndex:
         """
         self.take_in(self.take_apart(self.source(record, tool, arguments, labels, shown), value))
 
-    def source(self, record: int, tool: str, arguments: Json, labels: FieldLabels, shown: Json = None) -> Source:
+    def source(self, record: int, tool: str, arguments: Json, labels: FieldLabels, shown: Json = None) -> ResultSource:
         """What is known of a result before it is looked at."""
         asked = [form for _path, leaf in _flatten((), arguments) if (form := form_of(leaf))]
         steered, pointed = False, False
@@ -128,16 +127,16 @@ class OriginIndex:
             for kind, value in _values_in(form):  # what was named to be read is not what something is to go to
                 self._anchors.get(kind, set()).discard(value)
         said = shorten(", ".join(_texts(shown)), _MOST_SAID)
-        return Source(record, tool, labels, pointed, steered, self._rows + 1, frozenset(asked), said, self._user)
+        return ResultSource(record, tool, labels, pointed, steered, self._rows + 1, frozenset(asked), said, self._user)
 
-    def take_in(self, entries: Iterable[Entry]) -> None:
+    def take_in(self, entries: Iterable[IndexEntry]) -> None:
         """From now on these are found."""
         for entry in entries:
             self._add(*entry)
             self._rows = max(self._rows, entry[0].row)
 
     @staticmethod
-    def take_apart(source: Source, value: Json) -> list[Entry]:
+    def take_apart(source: ResultSource, value: Json) -> list[IndexEntry]:
         """What a result consists of; this changes nothing, and may be done on another thread."""
         return list(_entries(source, value))
 
@@ -167,8 +166,8 @@ class OriginIndex:
             for kind, value in values if at.label is Label.USER or len(values) == 1 else ():
                 if kind in LEADING:
                     self._anchors.setdefault(kind, set()).add(value)
-        if at.label in _FIELDS and at.row:
-            self._measures.setdefault(at.row, set()).update(kind for kind, _value in values if len(values) <= _DAY_TIME)
+        if at.label in _FIELDS and at.row and is_measure(at.path):
+            self._measures.setdefault(at.row, set()).update(kind for kind, _value in values)
 
     def measures(self, row: int) -> Collection[str]:
         """Of which kinds amounts and days are fields of a row."""
@@ -233,7 +232,7 @@ class OriginIndex:
         return Occurrence(at.record, at.tool, at.path, at.label, whole, sole, at.pointed, at.asked, rivalled, at.row)
 
 
-def _entries(source: Source, value: Json) -> Iterator[Entry]:
+def _entries(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
     rows = list(_rows(source, value))
     fields = Counter(path for row in rows for path in {place for place, _form in row.leaves})
     kinds = Counter(kind for kind, _form in set[tuple[str, str]]().union(*(key for row in rows for key in row.values)))
@@ -274,7 +273,7 @@ class _Row(msgspec.Struct, frozen=True, gc=False):
     """The user has named it."""
 
 
-def _rows(source: Source, value: Json) -> Iterator[_Row]:
+def _rows(source: ResultSource, value: Json) -> Iterator[_Row]:
     left = _MOST_LEAVES
     for path, row in _objects((), value):
         leaves = [(place, form) for place, leaf in _flatten(path, row, inner=False) if (form := form_of(leaf))][:left]

@@ -12,17 +12,30 @@ from interlock.policy.provenance.normal_forms import plain
 from interlock.tools.effect_words import effect_words, name_parts
 from interlock.tools.verbs import verb_table
 
+_TOLD = re.compile(r"\b(?:did|does|has|have|had)\b(?! to\b| a look)[^.,;:?!]*")
+"""What others do or have done: nobody is asked to do it."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
-def is_asked_for(name: str, description: str, says: Iterable[str], question: str) -> bool:
-    """Whether a question asks for what a tool of this name does, or hands over to a text that may say so."""
+def is_asked_for(name: str, description: str, says: Iterable[str], question: str, *, named: bool = False) -> bool:
+    """Whether a question asks for what a tool of this name does, or hands over to a text that may say so.
+
+    `named`: it names the thing that this is done to, or where that goes.
+    """
     if hands_over(question):
         return True
     if not _words_for(name, description, tuple(says)) & _stems(question):
         return False
-    done_to, named = _kinds(tuple(name_parts(name))), _kinds(tuple(_WORD.findall(plain(question))))
-    return not done_to or not named or bool(done_to & named)
+    if named:
+        return True
+    parts, words = tuple(name_parts(name)), tuple(_WORD.findall(plain(question)))
+    done_to, asked = _kinds(parts), _kinds(words)
+    if done_to and asked:
+        return bool(done_to & asked)
+    # "Set", "add" and "create" may be of anything: what is meant is the thing that the tool is for.
+    return (
+        parts[0] not in _read()["wide"]["verbs"] or not _things_of(parts) or bool(_things_of(parts) & _all_stems(words))
+    )
 
 
 @lru_cache(maxsize=256)
@@ -39,6 +52,8 @@ def _words_for(name: str, description: str, says: tuple[str, ...]) -> frozenset[
     words = {*says, *effect_words(name, description)}
     for verb in verbs[:1]:
         words |= {verb, *asks.get(verb, ())}
+    for noun in name_parts(name):
+        words.update(_read()["nouns"].get(noun, ()))
     found = {table.stem(word.lower()) for word in words if " " not in word}
     return frozenset(found).union(*(table.alike(table.stem(verb)) for verb in verbs[:1]))
 
@@ -57,11 +72,21 @@ def _things() -> dict[str, frozenset[str]]:
     return {kind: frozenset(map(table.stem, names)) for kind, names in _read()["things"].items()}
 
 
+def _things_of(parts: tuple[str, ...]) -> frozenset[str]:
+    """The things that a tool is for, by its name."""
+    return _all_stems(parts[1:])
+
+
+def _all_stems(words: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(map(verb_table().stem, words))
+
+
 @lru_cache(maxsize=256)
 def _stems(question: str) -> frozenset[str]:
     """What may be wished for: "who was invited" asks for no invitation."""
     table = verb_table()
-    words = [word for word in _WORD.findall(plain(question)) if not table.is_past(word) or table.is_unchanged(word)]
+    wished = _TOLD.sub(" ", plain(question))
+    words = [word for word in _WORD.findall(wished) if not table.is_past(word) or table.is_unchanged(word)]
     return frozenset(map(table.stem, words))
 
 

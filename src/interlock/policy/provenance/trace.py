@@ -10,7 +10,7 @@ import msgspec
 from interlock.policy.provenance.normal_forms import LEADING, LONGEST_TEXT, find_values, form_of
 from interlock.policy.provenance.origin import Occurrence, Origin
 from interlock.policy.provenance.requests import hands_over, is_asked_for
-from interlock.policy.provenance.seen import Seen
+from interlock.policy.provenance.turn_history import TurnHistory
 from interlock.tools import Tool
 from interlock.tools.labels import Label
 from interlock.tools.roles import Role
@@ -48,18 +48,28 @@ class Suspect(msgspec.Struct, frozen=True):
 class Trace:
     """What can be said about the arguments of one call of a tool."""
 
-    def __init__(self, seen: Seen, tool: Tool) -> None:
+    def __init__(self, seen: TurnHistory, tool: Tool) -> None:
         self._index = seen.index
         self._tool = tool
         self.seen = seen
         self.question = seen.question
         self._known: dict[tuple[str, str], Origin] = {}
 
-    @property
-    def asked(self) -> bool:
+    def is_asked(self, arguments: dict[str, Json]) -> bool:
         """Whether the user's words ask for what the tool does; of a read nothing is asked."""
         tool = self._tool
-        return tool.effect is Effect.READ or is_asked_for(tool.name, tool.description, tool.says, self.question)
+        if tool.effect is Effect.READ:
+            return True
+        named = any(self._is_named(field, value) for field, value in arguments.items())
+        return is_asked_for(tool.name, tool.description, tool.says, self.question, named=named)
+
+    def _is_named(self, field: str, value: Json) -> bool:
+        """Whether the user has named which thing, or where to: then it is clear what is done to what. A number names
+        nothing."""
+        if self._tool.roles.get(field) not in (Role.SELECTOR, Role.SINK):
+            return False
+        found = self.of(field, value) if any(map(str.isalpha, str(value))) else ()
+        return bool(found) and all(any(place.label is Label.USER for place in origin.places) for origin in found)
 
     def of(self, field: str, value: Json) -> tuple[Origin, ...]:
         """Where each leaf of an argument's value came from."""
@@ -71,7 +81,19 @@ class Trace:
 
     def suspects(self, arguments: dict[str, Json]) -> list[Suspect]:
         """The values that come from nowhere good, by what their arguments are for."""
-        return [suspect for field, value in arguments.items() for suspect in self._suspects(field, value)]
+        rows = self._chosen_rows(arguments)
+        return [suspect for field, value in arguments.items() for suspect in self._suspects(field, value, rows)]
+
+    def _chosen_rows(self, arguments: dict[str, Json]) -> set[int]:
+        """The rows whose fields say which thing is meant, or where to."""
+        return {
+            place.row
+            for field, value in arguments.items()
+            if self._tool.roles.get(field, Role.SELECTOR) in (Role.SELECTOR, Role.SINK)
+            for origin in self.of(field, value)
+            for place in origin.places
+            if place.whole and place.row and place.label in (Label.OWN, Label.PLAIN)
+        }
 
     def summary(self, arguments: dict[str, Json]) -> dict[str, str]:
         """For each argument, in a few words, where its value came from."""
@@ -81,7 +103,7 @@ class Trace:
         found = [origin.places[0] if origin.places else None for origin in self.of(field, value) if not origin.nothing]
         return "; ".join(dict.fromkeys("nowhere" if place is None else place.where for place in found[:_MOST_SAID]))
 
-    def _suspects(self, field: str, value: Json) -> Iterator[Suspect]:
+    def _suspects(self, field: str, value: Json, rows: set[int]) -> Iterator[Suspect]:
         role = self._tool.roles.get(field, Role.SELECTOR)
         if role is Role.CHOICE or (self._tool.effect is Effect.READ and role is not Role.SINK):
             return
@@ -92,13 +114,13 @@ class Trace:
                         yield Suspect(field, role, self._shown_of(field, shown), origin)
                 continue
             origin = self._origin(field, leaf)
-            if not self._is_good(role, origin, leaf):
+            if not self._is_good(role, origin, leaf, rows):
                 yield Suspect(field, role, self._shown_of(field, str(leaf)), origin)
 
     def _shown_of(self, field: str, text: str) -> str:
         return "" if field in self._tool.redact else text
 
-    def _is_good(self, role: Role, origin: Origin, leaf: Json) -> bool:
+    def _is_good(self, role: Role, origin: Origin, leaf: Json, rows: set[int]) -> bool:
         if role is Role.SINK:
             # A read fetches; only an address on the net can carry anything out.
             leads = self._tool.effect is not Effect.READ or any(f.kind == "link" for f in find_values(form_of(leaf)))
@@ -110,7 +132,12 @@ class Trace:
             is_one = any(map(str.isalpha, str(leaf))) or any(place.whole and place.pointed for place in origin.places)
             return origin.known or (origin.pointed and is_one)
         # An amount or a day that stands nowhere was worked out; which thing is meant cannot be.
-        return origin.pointed or not origin.places
+        if not origin.places:
+            return True
+        # Where the thing that is meant has an amount or a day of its own, a text elsewhere does not say another.
+        kinds = {found.kind for found in find_values(form_of(leaf))}
+        measured = any(kinds & set(self._index.measures(row)) for row in rows)
+        return origin.pointed and not (measured and rows.isdisjoint(place.row for place in origin.places))
 
     def _is_known(self, origin: Origin) -> bool:
         # Where the user leaves to a text what is to be done, that text cannot also say where to.

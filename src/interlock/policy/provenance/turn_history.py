@@ -10,7 +10,7 @@ from interlock.values import Json
 _MOST_WHOLE = 2**63
 
 
-class Seen:
+class TurnHistory:
     """It grows as a turn goes on. Of the tools that a rule looks at (`watched`), calls are kept as they were."""
 
     def __init__(self, watched: Collection[str] = ()) -> None:
