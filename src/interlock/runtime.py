@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -12,6 +11,7 @@ from interlock.values import Budget, Call, Json, Lock, Mode, Outcome
 from interlock.wrong_values import refuse_unknown, require_all, require_methods
 
 if TYPE_CHECKING:  # what a runtime is made of is loaded when one is opened
+    import asyncio
     from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
@@ -89,7 +89,7 @@ class Runtime:
         """Who calls, where a call does not say."""
         self._engine = Engine(context)
         self._sources = sources
-        self._replacing = asyncio.Lock()
+        self._replacing: asyncio.Lock | None = None
         self._known_actors: set[str] = set()
         self.operations = Operations(self._engine, principal, token)
         """Undo, replay, recover, plan sets, journal, tickets and halts."""
@@ -184,11 +184,14 @@ class Runtime:
         return await self._replace(changed, by)
 
     async def _replace(self, changed: Mapping[str, Any], by: str | None) -> str:
+        import asyncio
+
         import msgspec
 
         from interlock.assembly import reassemble
         from interlock.operations.replacements import record_replacement
 
+        self._replacing = self._replacing or asyncio.Lock()
         async with self._replacing:
             sources = msgspec.structs.replace(self._sources, **changed)
             before, after = self.context, await asyncio.to_thread(reassemble, self.context, sources)
@@ -215,6 +218,8 @@ class Runtime:
 
     async def close(self) -> None:
         """Take no more calls, wait for those that are running (each has its deadline), then let go."""
+        import asyncio
+
         self._engine.closed = True
         while self._engine.running:  # noqa: ASYNC110 - calls may run on other loops, which an Event cannot serve
             await asyncio.sleep(_LOOK_AGAIN_S)

@@ -81,12 +81,14 @@ class Fold:
 
     def see(self, record: Stored) -> None:
         """Take one record in."""
-        self.last = max(self.last, record.id)
-        if type(record.body) is not str:
+        if record.id > self.last:
+            self.last = record.id
+        body = record.body  # looked for in the text: a pass over millions of records cannot parse each of them
+        if type(body) is not str:
             return
-        self._budgets.see(record)
+        if '"charged":' in body:
+            self._budgets.see(record)
         if record.kind == "call":
-            body = record.body  # looked for in the text: a pass over millions of records cannot parse each of them
             if '"change":' not in body and '"ticket":' not in body and '"same_as":' not in body:
                 return
         elif record.kind not in _KINDS:

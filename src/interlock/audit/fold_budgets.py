@@ -43,9 +43,7 @@ class BudgetFold:
         self._before: dict[str, Spent] = {}
 
     def see(self, record: Stored) -> None:
-        """Take one record in."""
-        if '"charged":' not in record.body:
-            return
+        """Take one record in, in whose text there is something of charges."""
         try:
             charges = _decode(record.body).charges()
         except msgspec.DecodeError:

@@ -43,6 +43,11 @@ class SignedTimes:
         for signed in self._signed.values():
             signed.sort()
 
+    @property
+    def has_any(self) -> bool:
+        """Whether there is a time to compare with."""
+        return bool(self._signed)
+
     def _add(self, checkpoint: Checkpoint) -> None:
         try:
             said = statement_of(checkpoint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import msgspec
 
@@ -49,6 +50,16 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return not self.problems
 
 
+@dataclass(slots=True)
+class _LaneEnd:
+    """How far a lane has been followed."""
+
+    lane: int
+    id: int
+    count: int
+    hash: str
+
+
 class _Walk:
     """The chain, followed record by record, each lane from its genesis to the head it had when we began."""
 
@@ -60,6 +71,7 @@ class _Walk:
     ) -> None:
         self._ledger = ledger
         self._times = times
+        self._timed = times.has_any
         self._lanes = lanes_of(ledger.identity.ledger)
         self.fold = Fold()
         self._name = ledger.identity.ledger
@@ -67,10 +79,15 @@ class _Walk:
         self._expected = expected
         self._ends: dict[int, LaneHead] = {}
         self.beyond: list[Stored] = []
-        self.lanes: dict[int, LaneHead] = {}
+        self._chains: dict[int, _LaneEnd] = {}
         self.problems: list[str] = []
         self._unreadable: dict[tuple[str, bool], tuple[str, list[int]]] = {}
         self.records = 0
+
+    @property
+    def lanes(self) -> dict[int, LaneHead]:
+        """Where each lane was when its last record had come by."""
+        return {lane: LaneHead(one.lane, one.id, one.count, one.hash) for lane, one in self._chains.items()}
 
     async def follow(self, heads: tuple[LaneHead, ...], progress: Callable[[int], None] | None) -> None:
         """Every record up to the heads; what lies beyond is set aside."""
@@ -109,9 +126,9 @@ class _Walk:
 
     def _see(self, record: Stored) -> None:
         """Check one record against the one before it in its lane."""
-        lane = self.lanes.get(record.lane)
+        lane = self._chains.get(record.lane)
         if lane is None:
-            lane = LaneHead(record.lane, 0, 0, genesis(self._name, record.lane))
+            lane = self._chains[record.lane] = _LaneEnd(record.lane, 0, 0, genesis(self._name, record.lane))
         columns = (
             record.id,
             record.lane,
@@ -133,13 +150,19 @@ class _Walk:
             self._say(
                 f"lane {record.lane}: this ledger has {self._lanes} of them by its name; it was not written by us"
             )
-        self._times.see(record)
+        if self._timed:
+            self._times.see(record)
         self.fold.see(record)
         # Goes on from the hash that is stored: one changed record is one problem, not one for every record behind it.
-        self.lanes[record.lane] = LaneHead(record.lane, record.id, lane.count + 1, record.hash)
-        # What is left of these in the end was signed, and is gone.
-        for name, number, count, text in self._expected.pop(record.id, ()):
-            if (number, count, text) != (record.lane, lane.count + 1, record.hash):
+        lane.id, lane.hash = record.id, record.hash
+        lane.count += 1
+        if record.id in self._expected:
+            self._compare_signed(record, lane.count)
+
+    def _compare_signed(self, record: Stored, place: int) -> None:
+        """What is left of these in the end was signed, and is gone."""
+        for name, number, count, text in self._expected.pop(record.id):
+            if (number, count, text) != (record.lane, place, record.hash):
                 self._say(f"{name}: record {record.id} is not the one that was signed")
 
     async def _check_payload(self, record: Stored) -> None:

@@ -100,17 +100,24 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     def from_schema(
         cls,
         name: str,
-        function: Callable[[dict[str, Json]], Any],
+        function: Callable[..., Any],
         *,
         schema: dict[str, Json],
         effect: str | Effect,
         description: str = "",
         **options: Any,
     ) -> Tool:
-        """A tool whose contract arrived as JSON Schema (MCP, OpenAPI); `function` takes the arguments as one dict."""
-        from interlock.tools.declarations import declare_schema
+        """A tool whose contract arrived as JSON Schema (MCP, OpenAPI); `function` takes the arguments as one dict, and
+        the context of the call if it takes two.
 
-        declared = declare_schema(name, function, schema, description, options.pop("output", Any))
+        References lead into the schema, or into `documents`, schemas by their addresses; nothing is fetched. With
+        `formats=True`, what a schema says of the format of a text is checked.
+        """
+        from interlock.tools.declarations import declare_schema
+        from interlock.tools.schema_input import SchemaInput
+
+        takes = SchemaInput(schema, documents=options.pop("documents", None), formats=options.pop("formats", False))
+        declared = declare_schema(name, function, takes, description, options.pop("output", Any))
         return _build(declared, effect, options)
 
     @classmethod

@@ -16,16 +16,17 @@ from interlock.errors import ContractError
 from interlock.tools.bounds import Limits, RetryRule
 from interlock.tools.effect_words import effect_words
 from interlock.tools.effects import KeyTemplate, refuse_bad_effect
-from interlock.tools.inputs import Input, ModelInput, SchemaInput
+from interlock.tools.inputs import Input, ModelInput
 from interlock.tools.labels import labels_of
 from interlock.tools.options import check_options
 from interlock.tools.redacted_fields import refuse_unknown_fields
 from interlock.tools.results import Output
 from interlock.tools.roles import roles_of
-from interlock.tools.signature import Body, describe, function_of, is_async, name_of, read_signature
-from interlock.values import Effect, Json
+from interlock.tools.schema_input import SchemaInput
+from interlock.tools.signature import Body, describe, function_of, is_async, name_of, read_signature, takes_context
+from interlock.values import Effect
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _OURS = "interlock."
 
 
@@ -59,14 +60,18 @@ def declare_function(given: Callable[..., Any], name: str | None, around: dict[s
 
 
 def declare_schema(
-    name: str, function: Callable[[dict[str, Json]], Any], schema: dict[str, Json], description: str, gives: Any
+    name: str, function: Callable[..., Any], takes: SchemaInput, description: str, gives: Any
 ) -> Declaration:
-    """A function of one dict, whose contract arrived as JSON Schema."""
+    """A function of one dict (and of the context, if it takes two), whose contract arrived as JSON Schema."""
     _refuse_bad_name(name)
     one = function_of(function)
     text = description or describe(one)
-    body = _Body(lambda parsed, _context: one(parsed.bound), is_async(one))
-    return Declaration(name, text, SchemaInput(schema), Output(gives, name), body)
+    wants_context = takes_context(one)
+    if wants_context:
+        body = _Body(lambda parsed, context: one(parsed.bound, context), is_async(one), wants_context=True)
+    else:
+        body = _Body(lambda parsed, _context: one(parsed.bound), is_async(one))
+    return Declaration(name, text, takes, Output(gives, name), body)
 
 
 def declare_models(name: str, function: Callable[[Any], Any], takes: type[BaseModel], gives: Any) -> Declaration:
@@ -82,7 +87,7 @@ def declare_models(name: str, function: Callable[[Any], Any], takes: type[BaseMo
 
 def _refuse_bad_name(name: object) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ContractError(f"{name!r} is not a tool name: letters, digits, '_', '.', '-', at most 64, no digit first")
+        raise ContractError(f"{name!r} is not a tool name: letters, digits, '_', '.', '-', at most 128 of them")
     if name.startswith(_OURS):
         raise ContractError(f"{name!r} is not a tool name: what begins with {_OURS!r} is Interlock's own in the ledger")
 

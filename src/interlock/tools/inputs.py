@@ -1,11 +1,9 @@
-"""Two ways to read arguments: a strict Pydantic model, or a contract that arrived as JSON Schema."""
+"""How arguments are read: what every contract is asked for, and a strict Pydantic model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from enum import Enum
 from functools import partial
-from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,7 +11,7 @@ import msgspec
 from pydantic_core import ErrorDetails, SchemaValidator, ValidationError, to_jsonable_python
 
 from interlock.canonical import MOST_PROBLEMS, Refusal, arguments_bytes, canonical, did_you_mean, guard, plain_bytes
-from interlock.errors import ContractError, install_hint
+from interlock.errors import ContractError
 from interlock.reasons import FieldReason
 from interlock.tools.exact_types import exact_validator
 from interlock.tools.json_values import refuse_objects
@@ -77,7 +75,7 @@ class ModelInput:
         self.model = model
         self.schema = _tidy(_inline(model.model_json_schema(by_alias=True)))
         self.shown = _describe_shown(model, self.schema)
-        self.most_arguments = _most_arguments(self.schema)
+        self.most_arguments = most_arguments(self.schema)
         self._union_work = count_shapes(self.schema)
         _refuse_two_faces(model, self.schema)
         self._dump = model.__pydantic_serializer__.to_python
@@ -250,141 +248,13 @@ def _holds(value: Json, key: str, wanted: Json) -> bool:
     return isinstance(value, list) and any(_holds(item, key, wanted) for item in value)
 
 
-class SchemaInput:
-    """A contract that arrived as JSON Schema, checked by a compiled validator.
-
-    `null` for an optional property whose schema does not admit null means that the property was left out: models send
-    it that way. It is dropped, and the schema's defaults are filled in; both are recorded as rewrites. Anywhere else
-    null is a value like any other. Unknown properties are refused at every depth, unless the schema itself says what
-    additional ones look like.
-    """
-
-    fills_inner_defaults = False
-
-    def __init__(self, schema: dict[str, Json]) -> None:
-        try:
-            import jsonschema_rs
-        except ImportError:
-            raise ContractError(f"Tool.from_schema needs the compiled validator: {install_hint('schema')}") from None
-        if schema.get("type") != "object":
-            raise ContractError("an input schema must have type 'object' at its top")
-        # Whoever sent the schema must not say what is fetched from where, or which file is read.
-        compiled = partial(jsonschema_rs.validator_for, retriever=_refuse_to_fetch)
-        try:
-            compiled(schema)  # as it came: what is closed below is then of the right shape
-            self.schema = self.shown = _close(schema, top=True)
-            self.most_arguments = _most_arguments(self.schema)
-            # The mask keeps values out of messages, which go into records and logs.
-            self._validator = compiled(self.schema, mask="the value")
-            self._properties = {name: compiled(_alone(schema, name)) for name in schema.get("properties", {})}
-        except (jsonschema_rs.ValidationError, ValueError) as error:
-            raise ContractError(f"the input schema is not valid JSON Schema: {error}") from None
-        except RecursionError:
-            raise ContractError("the input schema is nested too deeply; make it shallower") from None
-        self._required = frozenset(schema.get("required", ()))
-        self._union_work = count_shapes(schema, again=1)
-        self._defaults = {
-            name: part["default"]
-            for name, part in schema.get("properties", {}).items()
-            if isinstance(part, dict) and "default" in part and name not in self._required
-            if self._properties[name].is_valid(part["default"])
-        }
-        self._whole = tuple(
-            name
-            for name, part in schema.get("properties", {}).items()
-            if isinstance(part, dict) and part.get("type") == "integer"
-        )
-
-    def parse(self, raw: Json) -> Parsed:
-        """Arguments that the schema admits, or `Refusal` naming every wrong field."""
-        arguments = msgspec.json.decode(arguments_bytes(raw))
-        if arguments != raw:
-            guard(raw)
-        dropped = [name for name, value in arguments.items() if value is None and self._means_absent(name)]
-        for name in dropped:
-            del arguments[name]
-        # After the nulls were dropped: null for a property with a default means its default.
-        filled = {name: value for name, value in self._defaults.items() if name not in arguments}
-        rewrites = [Rewrite(name, None, "(left out)", "contract") for name in dropped if name not in filled]
-        rewrites += [Rewrite(name, None, value, "contract") for name, value in filled.items()]
-        arguments |= filled
-        for name in self._whole:  # JSON Schema takes 5.0 for an integer; rules and tools get 5
-            value = arguments.get(name)
-            if type(value) is float and value.is_integer():
-                arguments[name] = int(value)
-        refuse_endless_tries(arguments, self._union_work)
-        errors = self._validator.iter_errors(arguments)
-        problems = [
-            FieldProblem(".".join(map(str, error.instance_path)) or "arguments", error.message)
-            for error in islice(errors, MOST_PROBLEMS)
-        ]
-        if problems:
-            raise Refusal(*problems, more=sum(1 for _ in errors))
-        # The tool gets a copy: what it does to its arguments must not show in the record.
-        return Parsed(msgspec.json.decode(canonical(arguments)), arguments, tuple(rewrites))
-
-    def _means_absent(self, name: str) -> bool:
-        part = self._properties.get(name)
-        return part is not None and name not in self._required and not part.is_valid(None)
+COMPOSED = ("allOf", "anyOf", "oneOf", "$ref", "if", "not", "patternProperties", "unevaluatedProperties")
 
 
-_COMPOSED = ("allOf", "anyOf", "oneOf", "$ref", "if", "not", "patternProperties", "unevaluatedProperties")
-
-
-def _most_arguments(schema: dict[str, Json]) -> float:
+def most_arguments(schema: dict[str, Json]) -> float:
     """So many as it has and may be told of; no limit where it does not name all that it takes."""
-    is_open = schema.get("additionalProperties", False) is not False or any(key in schema for key in _COMPOSED)
+    is_open = schema.get("additionalProperties", False) is not False or any(key in schema for key in COMPOSED)
     return inf if is_open or "properties" not in schema else len(schema["properties"]) + MOST_UNKNOWN
-
-
-def _close(part: Json, *, top: bool = False, parts: frozenset[str] = frozenset()) -> Json:
-    """The schema with every object closed to properties it does not name; `parts` are definitions others extend."""
-    if not isinstance(part, dict):
-        return part
-    parts = parts or frozenset(_extended_names(part))
-    made = dict(part)
-    if isinstance(part.get("properties"), dict):
-        made["properties"] = {name: _close(inner, parts=parts) for name, inner in part["properties"].items()}
-    for key in ("$defs", "definitions"):
-        if isinstance(part.get(key), dict):
-            made[key] = {n: d if n in parts else _close(d, parts=parts) for n, d in part[key].items()}
-    for key in ("items", "additionalProperties"):
-        if isinstance(part.get(key), dict):
-            made[key] = _close(part[key], parts=parts)
-    for key in ("anyOf", "oneOf", "prefixItems", "items"):
-        # Beside properties an option is only a part of the same object; closed, it would refuse the other part.
-        if isinstance(part.get(key), list) and "properties" not in part:
-            made[key] = [_close(option, parts=parts) for option in part[key]]
-    composed = any(key in part for key in _COMPOSED)
-    if "additionalProperties" not in part and (top or "properties" in part):
-        # additionalProperties sees only the properties beside it, and would refuse those that an allOf or $ref names.
-        made.setdefault("unevaluatedProperties" if composed else "additionalProperties", False)
-    return made
-
-
-def _refuse_to_fetch(address: str) -> Json:
-    raise ValueError(f"it refers to {address!r}, and nothing is fetched for a contract; put that part into '$defs'")
-
-
-def _extended_names(value: Json) -> Iterator[str]:
-    """Names of definitions that stand in an `allOf`: they are parts of an object, not the whole."""
-    if isinstance(value, dict):
-        parts = value.get("allOf")  # also the name of a property, whose schema it is then
-        for part in parts if isinstance(parts, list) else ():
-            if isinstance(part, dict) and "$ref" in part:
-                yield str(part["$ref"]).rpartition("/")[2]
-        for item in value.values():
-            yield from _extended_names(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _extended_names(item)
-
-
-def _alone(schema: dict[str, Json], name: str) -> Json:
-    """The schema of one property, in which references into the whole still lead somewhere."""
-    kept = {key: schema[key] for key in ("properties", "$defs", "definitions", "$schema") if key in schema}
-    # A JSON pointer inside a URI: ~ before /, whose escape holds a ~, and % for the URI.
-    return {**kept, "$ref": "#/properties/" + name.replace("~", "~0").replace("/", "~1").replace("%", "%25")}
 
 
 def _tidy(schema: dict[str, Json]) -> dict[str, Json]:

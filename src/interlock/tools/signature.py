@@ -21,6 +21,9 @@ Body = Callable[[Parsed, Context | None], Any]
 """The one way a tool's function is called: with arguments that passed its contract."""
 
 
+_CONTEXT = (Context, "Context")
+
+
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """What a function says about itself."""
 
@@ -161,6 +164,16 @@ def _build_model(name: str, parameters: _Parameters) -> tuple[type[BaseModel], d
         return create_model(name.replace(".", "_"), __config__=config, **fields), aliases
     except (PydanticSchemaGenerationError, PydanticUserError) as error:
         raise ContractError(f"{name}: a parameter's type cannot be described: {error}") from None
+
+
+def takes_context(function: Callable[..., Any]) -> bool:
+    """Whether a function of one dict takes the context of the call behind it."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # of a builtin nothing is known
+        return False
+    places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return len(places) > 1 and (places[1].default is places[1].empty or places[1].annotation in _CONTEXT)
 
 
 def _bind(function: Callable[..., Any], aliases: dict[str, str], context_name: str | None) -> Body:
