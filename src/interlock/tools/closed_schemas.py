@@ -46,7 +46,7 @@ class _Closing:
     def __init__(self, root: dict[str, Json]) -> None:
         self._root = root
         self._is_old = any(draft in str(root.get("$schema", "")) for draft in _OLD)
-        self._extended = frozenset(_extended(root, old=self._is_old))
+        self._extended = frozenset(_extended_names(root, old=self._is_old))
         """Definitions that others extend: they are parts of an object, not the whole."""
 
     def close(self, part: Json, *, top: bool = False) -> Any:
@@ -129,21 +129,21 @@ class _Closing:
         return found
 
 
-def _extended(value: Json, *, old: bool) -> Iterator[str]:
+def _extended_names(value: Json, *, old: bool) -> Iterator[str]:
     """Names of definitions that stand in an `allOf`, or beside whose reference there is more of the same object."""
     if isinstance(value, dict):
-        parts = [*_listed(value.get("allOf"))]  # also the name of a property, whose schema it is then
+        parts = [*_list_of(value.get("allOf"))]  # also the name of a property, whose schema it is then
         if not old and any(key in value for key in _BESIDE if key != "$ref"):
             parts.append(value)
         for part in parts:
             if isinstance(part, dict) and isinstance(part.get("$ref"), str):
                 yield part["$ref"].rpartition("/")[2]
         for item in value.values():
-            yield from _extended(item, old=old)
+            yield from _extended_names(item, old=old)
     elif isinstance(value, list):
         for item in value:
-            yield from _extended(item, old=old)
+            yield from _extended_names(item, old=old)
 
 
-def _listed(value: Json) -> list[Json]:
+def _list_of(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []

@@ -43,11 +43,13 @@ class SchemaInput:
             jsonschema_rs.validator_for, retriever=partial(_retrieve, given), validate_formats=formats or None
         )
         try:
-            compiled(schema)  # as it came: what is closed below is then of the right shape
+            as_it_came = compiled(schema, mask="the value")  # then what is closed below is of the right shape
             self.schema = self.shown = close(schema)
             self.most_arguments = most_arguments(self.schema)
             # The mask keeps values out of messages, which go into records and logs.
-            self._validator = compiled(self.schema, mask="the value")
+            closed = compiled(self.schema, mask="the value")
+            # What excludes something may let more in once its parts are closed: it has to hold as it came, too.
+            self._validators = (closed, as_it_came) if _excludes(schema) else (closed,)
             self._properties = {name: compiled(property_alone(schema, name)) for name in schema.get("properties", {})}
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
             raise ContractError(f"the input schema is not valid JSON Schema: {error}") from None
@@ -77,13 +79,14 @@ class SchemaInput:
         rewrites += [Rewrite(name, None, value, "contract") for name, value in filled.items()]
         arguments |= filled
         refuse_endless_tries(arguments, self._union_work)
-        errors = self._validator.iter_errors(arguments)
-        problems = [
-            FieldProblem(".".join(map(str, error.instance_path)) or "arguments", error.message)
-            for error in islice(errors, MOST_PROBLEMS)
-        ]
-        if problems:
-            raise Refusal(*problems, more=sum(1 for _ in errors))
+        for validator in self._validators:
+            errors = validator.iter_errors(arguments)
+            problems = [
+                FieldProblem(".".join(map(str, error.instance_path)) or "arguments", error.message)
+                for error in islice(errors, MOST_PROBLEMS)
+            ]
+            if problems:
+                raise Refusal(*problems, more=sum(1 for _ in errors))
         arguments = self._whole.spell(arguments)
         # The tool gets a copy: what it does to its arguments must not show in the record.
         return Parsed(msgspec.json.decode(canonical(arguments)), arguments, tuple(rewrites))
@@ -91,6 +94,13 @@ class SchemaInput:
     def _means_absent(self, name: str) -> bool:
         part = self._properties.get(name)
         return part is not None and name not in self._required and not part.is_valid(None)
+
+
+def _excludes(value: Json) -> bool:
+    """Whether a schema says anywhere what must not be, or what only one of several may."""
+    if isinstance(value, dict):
+        return any(key in value for key in ("oneOf", "not", "if")) or any(map(_excludes, value.values()))
+    return isinstance(value, list) and any(map(_excludes, value))
 
 
 def _require_object(schema: Any) -> dict[str, Json]:
