@@ -469,7 +469,7 @@ def test_commands_find_the_packs_that_the_settings_name(
     [
         ("even = gone:EVEN", "the installed pack 'even' (gone:EVEN) cannot be loaded: ModuleNotFoundError"),
         ("even = evens:build", "the installed pack 'even' (evens:build) is no interlock.policy.Pack of that name"),
-        ("odd = evens:EVEN", "there is no pack 'even'; packs are bounds, namespaces, odd,"),
+        ("odd = evens:EVEN", "there is no pack 'even'; packs are bounds, exfiltration, namespaces, odd,"),
     ],
 )
 def test_an_installed_pack_that_cannot_be_used_is_a_finding(

@@ -167,6 +167,8 @@ class Verdict(Value, frozen=True):
     rewrites: tuple[Rewrite, ...] = ()
     origins: dict[str, str] = {}
     """For each argument where its value came from, if a rule has asked."""
+    sources: tuple[int, ...] = ()
+    """The records of the results that values stand in which come from nowhere good."""
     instead: str = ""
     """What may be done instead of what is refused."""
 

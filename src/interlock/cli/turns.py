@@ -199,6 +199,8 @@ async def _tree(store: Store, turn: str, depth: int) -> Tree:
             tree.add(f"[dim]record {record.id}: intents {sanitize(intents)} (by {event.by}), needs {needs}[/]")
             continue
         branch = tree.add(f"record {record.id}: {_call_line(record) if event is None else _event_line(event)}")
+        for field, where in _origins(record).items():
+            branch.add(f"[dim]{sanitize(field)} from {sanitize(where)}[/]")
         if isinstance(event, Delegated) and depth:
             branch.add(await _tree(store, event.child, depth - 1))
     return tree
@@ -212,6 +214,12 @@ def _needs(requirement: Requirement) -> str:
             return (" then " if in_order else " and ").join(map(_needs, parts)) or "nothing"
         case AnyOf(parts=parts):
             return " or ".join(map(_needs, parts))
+
+
+def _origins(record: Stored) -> dict[str, str]:
+    """Where each argument of a call came from, if a rule has asked for it."""
+    verdict = record.content().verdict if record.kind == "call" else None
+    return {} if verdict is None else verdict.origins
 
 
 def _call_line(record: Stored) -> str:

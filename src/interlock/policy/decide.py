@@ -111,10 +111,12 @@ def _explain(verdict: Verdict, facts: Facts) -> Verdict:
     if facts.trace is None:
         return verdict
     verdict = msgspec.structs.replace(verdict, origins=facts.trace.summary(facts.arguments))
-    if ORIGINS not in verdict.reason:
+    if verdict.decision is Decision.ALLOW:
         return verdict
-    said = "; ".join(suspect.why for suspect in facts.trace.suspects(facts.arguments)[:_MOST_SAID])
-    return msgspec.structs.replace(verdict, reason=verdict.reason.replace(ORIGINS, said))
+    suspects = facts.trace.suspects(facts.arguments)[:_MOST_SAID]
+    said = "; ".join(suspect.why for suspect in suspects)
+    sources = tuple(dict.fromkeys(place.record for one in suspects for place in one.origin.places[:1] if place.record))
+    return msgspec.structs.replace(verdict, reason=verdict.reason.replace(ORIGINS, said), sources=sources)
 
 
 def risk_by_rules(rules: ToolRules, facts: Facts) -> str | None:

@@ -15,6 +15,7 @@ by the setting `packs = ["mymodule:SHIFT"]`, in Python by `packs=[SHIFT]` of `Ru
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -163,6 +164,17 @@ def _refuse_unasked(use: Use) -> Iterable[PackRule]:
     yield PackRule(when="!turn.asked", reason="the user has not asked for this", asks=_asks(use))
 
 
+def _exfiltration(use: Use) -> Iterable[PackRule]:
+    private = use.names("private")
+    patterns = [cel_text("^" + ".*".join(re.escape(part) for part in name.split("*")) + "$") for name in private]
+    carried = " || ".join(f"source.matches({pattern})" for pattern in patterns)
+    yield PackRule(
+        when=f"origin.carries.exists(source, {carried}) && !origin.to_known",
+        reason=f"something from {', '.join(private)} would go where the user has not said",
+        asks=_asks(use),
+    )
+
+
 PACKS: dict[str, Pack] = {
     pack.name: pack
     for pack in (
@@ -173,6 +185,7 @@ PACKS: dict[str, Pack] = {
         Pack(name="namespaces", keys=("allow", "list"), build=_namespaces),
         Pack(name="recipients", keys=("domains", "addresses"), build=_recipients),
         Pack(name="provenance", keys=("sinks", "otherwise"), build=_provenance, looks_at_field=False),
+        Pack(name="exfiltration", keys=("private", "otherwise"), build=_exfiltration, looks_at_field=False),
         Pack(name="unasked", keys=("otherwise",), build=_refuse_unasked, looks_at_field=False),
     )
 }

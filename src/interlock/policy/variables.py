@@ -103,6 +103,8 @@ def _origin_variables(tool: Tool) -> Iterator[Variable]:
         if tool.effect is Effect.READ
         else _tracing("turn.asked", truth, lambda f: trace(f).is_asked(f.arguments))
     )
+    yield _tracing("origin.carries", _TEXTS, lambda f: trace(f).carries(f.arguments))
+    yield _tracing("origin.to_known", truth, lambda f: trace(f).leads_to_known(f.arguments))
     yield _tracing("origin.unknown", _TEXTS, lambda f: [item.field for item in trace(f).suspects(f.arguments)], may_be)
     for name in tool.input.shown.get("properties", {}):
         if not _IDENTIFIER.fullmatch(name):

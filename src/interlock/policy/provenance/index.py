@@ -37,6 +37,10 @@ _MOST_SAID = 60
 _TELLING = 4
 """A shorter field points at nothing."""
 _USER = "the user's words"
+_MOST_CARRIED = 2_000
+_IN_A_ROW = 5
+"""So many words one behind the other are taken from where they stand."""
+_LONG_NUMBER, _LONG_WORD = 6, 8
 _FIELDS = (Label.OWN, Label.PLAIN)
 
 
@@ -203,6 +207,15 @@ class OriginIndex:
         places = sorted(found.values(), key=lambda place: (_ORDER[place.label], not place.whole, place.record))
         return Origin(tuple(_best(places)))
 
+    def tools_in(self, form: str) -> set[str]:
+        """The tools of whose results something stands in a text: what tells them apart, or words in a row."""
+        words = words_of(form)[:_MOST_CARRIED]
+        leaves = [number for value in find_values(form) if _tells(value) for number in self._with_value(value)]
+        leaves += [number for word in set(words) if _is_secret_like(word) for number in self._with_words([word])]
+        for start in range(max(1, len(words) - _IN_A_ROW + 1)):
+            leaves += self._with_words(words[start : start + _IN_A_ROW]) if len(words) >= _IN_A_ROW else ()
+        return {self._leaves[number].at.tool for number in leaves} - {""}
+
     def _with_value(self, value: Found) -> Iterable[int]:
         kind, form = value.kind, value.form
         found = self._values.get((kind, form), [])
@@ -285,6 +298,15 @@ def _rows(source: ResultSource, value: Json) -> Iterator[_Row]:
                 len(form) >= _TELLING and _is_said(form, source.user) for _place, form in leaves
             )
             yield _Row(leaves, values, rivals, named)
+
+
+def _tells(value: Found) -> bool:
+    """Whether a value is one of its own: a day or a small number stands everywhere."""
+    return value.kind in LEADING or (value.kind == "number" and len(value.form) >= _LONG_NUMBER)
+
+
+def _is_secret_like(word: str) -> bool:
+    return len(word) >= _LONG_WORD and any(map(str.isdigit, word)) and any(map(str.isalpha, word))
 
 
 def _is_said(form: str, user: str) -> bool:

@@ -95,6 +95,17 @@ class Trace:
             if place.whole and place.row and place.label in (Label.OWN, Label.PLAIN)
         }
 
+    def carries(self, arguments: dict[str, Json]) -> list[str]:
+        """The tools of whose results something stands in the arguments: a value, or some words one behind the other."""
+        texts = [form_of(leaf)[:LONGEST_TEXT] for value in arguments.values() for leaf in _leaves(value)]
+        return sorted(set[str]().union(*(self._index.tools_in(text) for text in texts if text)))
+
+    def leads_to_known(self, arguments: dict[str, Json]) -> bool:
+        """Whether the call says where it goes, and everything of that is the user's, a field, or one's own."""
+        sinks = {field: value for field, value in arguments.items() if self._tool.roles.get(field) is Role.SINK}
+        found = [origin for field, value in sinks.items() for origin in self.of(field, value) if not origin.nothing]
+        return bool(found) and all(origin.user or origin.trusted or origin.whole for origin in found)
+
     def summary(self, arguments: dict[str, Json]) -> dict[str, str]:
         """For each argument, in a few words, where its value came from."""
         return {field: self._summary(field, value) for field, value in arguments.items() if value not in (None, "", [])}
