@@ -127,7 +127,8 @@ class OriginIndex:
         asked = [form for _path, leaf in _flatten((), arguments) if (form := form_of(leaf))]
         steered, pointed = False, False
         for form in asked:
-            steered, pointed = steered or self._is_steering(form), pointed or self._is_pointing(form)
+            origin = self.find(form)
+            steered, pointed = steered or _is_steering(form, origin), pointed or self._is_pointing(form, origin)
             for kind, value in _values_in(form):  # what was named to be read is not what something is to go to
                 self._anchors.get(kind, set()).discard(value)
         said = shorten(", ".join(_texts(shown)), _MOST_SAID)
@@ -144,21 +145,13 @@ class OriginIndex:
         """What a result consists of; this changes nothing, and may be done on another thread."""
         return list(_entries(source, value))
 
-    def _is_pointing(self, form: str) -> bool:
+    def _is_pointing(self, form: str, origin: Origin) -> bool:
         """Whether an argument names a source as the user did. A day or a number selects, and vouches for nothing."""
         if len(form) < 2 or not any(map(str.isalpha, form)):
             return False
         if _is_said(form, self._user):
             return True
-        places = self.find(form).places
-        return any(place.pointed and place.label is not Label.MODEL for place in places)
-
-    def _is_steering(self, form: str) -> bool:
-        """Whether an argument stands only in a text, so that whoever has written that has chosen it."""
-        if len(form) < _TELLING:
-            return False
-        found = self.find(form)
-        return bool(found.places) and not (found.user or found.trusted or found.whole)
+        return origin.pointed
 
     def _add(self, at: _At, form: str, values: Collection[tuple[str, str]], rivals: Mapping[str, int]) -> None:
         number = len(self._leaves)
@@ -194,8 +187,9 @@ class OriginIndex:
             found[number] = self._place(number, whole=True, sole=self._leaves[number].at.alone)
         values = find_values(form)
         if values and _covers(form, values):
-            rivalled = any(self._anchors.get(value.kind, set()) - {value.form} for value in values)
-            found = {number: msgspec.structs.replace(place, rivalled=rivalled) for number, place in found.items()}
+            rivalled = any(self._has_rival(value) for value in values)
+            if rivalled:
+                found = {number: msgspec.structs.replace(place, rivalled=True) for number, place in found.items()}
             everywhere = [set(self._with_value(value)) for value in values]
             for number in set.intersection(*everywhere) - found.keys():
                 sole = all(self._leaves[number].rivals.get(value.kind) == 1 for value in values)
@@ -206,6 +200,10 @@ class OriginIndex:
                     found[number] = self._place(number, whole=False, sole=False)
         places = sorted(found.values(), key=lambda place: (_ORDER[place.label], not place.whole, place.record))
         return Origin(tuple(_best(places)))
+
+    def _has_rival(self, value: Found) -> bool:
+        anchors = self._anchors.get(value.kind, ())
+        return len(anchors) > (value.form in anchors)
 
     def tools_in(self, form: str) -> set[str]:
         """The tools of whose results something stands in a text: what tells them apart, or words in a row."""
@@ -246,6 +244,7 @@ class OriginIndex:
 
 
 def _entries(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
+    labels: dict[tuple[str, ...], Label] = {}
     rows = list(_rows(source, value))
     fields = Counter(path for row in rows for path in {place for place, _form in row.leaves})
     kinds = Counter(kind for kind, _form in set[tuple[str, str]]().union(*(key for row in rows for key in row.values)))
@@ -255,7 +254,7 @@ def _entries(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
         for (place, form), found_there in zip(row.leaves, row.values, strict=True):
             if form in source.echo:
                 continue
-            label = source.labels.of(place)
+            label = labels.get(place) or labels.setdefault(place, source.labels.of(place))
             yield (
                 _At(
                     source.record,
@@ -298,6 +297,12 @@ def _rows(source: ResultSource, value: Json) -> Iterator[_Row]:
                 len(form) >= _TELLING and _is_said(form, source.user) for _place, form in leaves
             )
             yield _Row(leaves, values, rivals, named)
+
+
+def _is_steering(form: str, origin: Origin) -> bool:
+    """Whether an argument stands only in a text, so that whoever has written that has chosen it."""
+    good = origin.user or origin.trusted or origin.whole
+    return len(form) >= _TELLING and bool(origin.places) and not good
 
 
 def _tells(value: Found) -> bool:
