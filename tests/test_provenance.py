@@ -410,3 +410,12 @@ def test_cases_and_explanations_state_what_was_said_and_seen(
 
 
 TOOLS = make_tools([])
+
+
+def test_the_applications_declare_what_others_write() -> None:
+    catalog = pytest.importorskip("interlock_catalog.read_tools")
+    tools = {item.name: item.labels for item in catalog.build_read_tools(None, None)}
+    assert tools["list_searches"].of(("query",)) is Label.OUTSIDERS
+    assert tools["get_exercise"].of(("instructions",)) is Label.FREE
+    assert tools["get_exercise"].of(("exercise_id",)) is Label.OWN
+    assert tools["get_exercise"].of(("name",)) is Label.OUTSIDERS

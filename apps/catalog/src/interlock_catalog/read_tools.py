@@ -18,7 +18,18 @@ from interlock_catalog.name_search import search_names
 from interlock_catalog.vocabulary import slug as slug_of
 
 _LIMITS = Limits(max_bytes=4_000_000)
-_OPTIONS: dict[str, Any] = {"effect": "read", "capabilities": {"catalog:read"}, "timeout_s": 30.0, "limits": _LIMITS}
+# Names and texts of exercises come from wherever they were imported from; ids, slugs and states are the catalog's own.
+_OPTIONS: dict[str, Any] = {
+    "effect": "read",
+    "capabilities": {"catalog:read"},
+    "timeout_s": 30.0,
+    "limits": _LIMITS,
+    "free": {"instructions", "notes", "description"},
+    "outsiders": {"name", "aliases", "alias", "source"},
+    "own": {"id", "exercise_id", "family_slug", "status", "version"},
+}
+_SEARCHES = {**_OPTIONS, "outsiders": {"query"}}
+"""What people have looked for is what anybody has typed."""
 Page = Annotated[int, Field(ge=1, le=500)]
 
 
@@ -60,7 +71,7 @@ def _lists(backend: Backend) -> tuple[Tool, ...]:
         """A page of aliases and what they point at."""
         return [doc.value for doc in (await backend.aliases(after=_page_key("alias", after), limit=limit)).values()]
 
-    @tool(**_OPTIONS)
+    @tool(**_SEARCHES)
     async def list_searches(after: str = "", limit: Page = 200, failed: bool = True) -> list[dict[str, Any]]:
         """A page of the log of searches: what people looked for, how often, and how much they found."""
         found = await backend.searches(after=after, limit=limit)

@@ -52,7 +52,7 @@ def build_nepa_tools(fires: Fires, corpus: Path, today: Today) -> tuple[Tool, ..
 
 def _search_tool(corpus: Corpus, today: Today) -> Tool:
     # Any text is a query: the question itself is what a model that can only choose is offered.
-    @tool(effect="read", known_values={"query": lambda text: (text,)})
+    @tool(effect="read", known_values={"query": lambda text: (text,)}, free={"title", "text"}, own={"citation", "file"})
     def search_regulatory_documents(
         query: Annotated[str, Field(max_length=500)], most: Annotated[int, Field(ge=1, le=10)] = 3
     ) -> Result[SearchResult]:
