@@ -16,6 +16,7 @@ from interlock.answers import Agent, Answers, Intent
 from interlock.cli.main import main
 from interlock.policy.provenance import OriginIndex, TurnHistory
 from interlock.policy.provenance.requests import is_asked_for
+from interlock.tools.labels import usual_labels
 from interlock.values import Outcome
 
 ROOT = Path(__file__).parent.parent
@@ -111,6 +112,18 @@ def test_numbers_that_are_written_out_are_the_users() -> None:
     index.add_words("A room for two, please")
     assert index.find("2").user
     assert not index.find("3").places
+
+
+def test_a_value_is_put_together_from_fields_of_one_row() -> None:
+    index = OriginIndex()
+    row = {"first": "Ann", "last": "von Lee", "city": "Bern", "body": "Zoe", "host": "x.example", "id": "drop"}
+    index.add_result(1, "t", None, [row, {"first": "Bob", "last": "Ray"}], usual_labels())
+    assert index.find("ann von lee").whole
+    assert index.find("bern ann").whole
+    assert not index.find("ann ray").places, "of two rows"
+    assert not index.find("zoe von lee").whole, "as believed as the least of them"
+    assert not index.find("x.example drop").places, "what leads somewhere is not put together"
+    assert not index.find("ann lee").places
 
 
 async def test_injections_that_were_written_blind_are_held(capsys: pytest.CaptureFixture[str]) -> None:

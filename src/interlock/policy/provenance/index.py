@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
 
+from interlock.policy.provenance.leaves import (
+    TELLING,
+    IndexEntry,
+    LeafPlace,
+    ResultSource,
+    entries_of,
+    flatten,
+    is_said,
+    texts_of,
+    values_in,
+)
 from interlock.policy.provenance.normal_forms import (
     LEADING,
     LONGEST_TEXT,
@@ -18,7 +27,6 @@ from interlock.policy.provenance.normal_forms import (
     Found,
     find_values,
     form_of,
-    number_form,
     plain,
     words_of,
 )
@@ -29,14 +37,11 @@ from interlock.values import Json, shorten
 
 _ORDER = {label: number for number, label in enumerate(Label)}
 _MOST_PLACES = 8
-_MOST_LEAVES = 100_000
-"""Of one result; what comes after them is from nowhere."""
 _MOST_TRIED = 2_000
 """So many places of a word are tried; a value that is made of words which stand everywhere is found by then."""
 _MOST_SAID = 60
-_TELLING = 4
-"""A shorter field points at nothing."""
 _USER = "the user's words"
+_MOST_PIECES = 12
 _MOST_CARRIED = 2_000
 _IN_A_ROW = 5
 """So many words one behind the other are taken from where they stand."""
@@ -44,46 +49,13 @@ _LONG_NUMBER, _LONG_WORD = 6, 8
 _FIELDS = (Label.OWN, Label.PLAIN)
 
 
-class _At(msgspec.Struct, frozen=True, gc=False):
-    """Where something was seen."""
-
-    record: int
-    tool: str
-    path: str
-    label: Label
-    pointed: bool
-    asked: str = ""
-    row: int = 0
-    alone: bool = True
-    """No other row of its result has this field, or the user has named its row."""
-
-
 class _Leaf(msgspec.Struct, frozen=True, gc=False):
     """One text or number that was seen."""
 
-    at: _At
+    at: LeafPlace
     form: str
     rivals: Mapping[str, int]
     """How many different values of each kind stand in its row."""
-
-
-class ResultSource(msgspec.Struct, frozen=True, gc=False):
-    """A call whose result is taken apart: what is known of it, and what the user had said by then."""
-
-    record: int
-    tool: str
-    labels: FieldLabels
-    pointed: bool
-    steered: bool
-    """It was asked for by what stands in a text alone: whoever has written that has chosen what was found."""
-    first_row: int
-    echo: frozenset[str]
-    """The forms of its arguments: what says what it was told is no evidence for what a model has chosen."""
-    said: str
-    user: str
-
-
-IndexEntry = tuple[_At, str, Collection[tuple[str, str]], Mapping[str, int]]
 
 
 class OriginIndex:
@@ -108,8 +80,8 @@ class OriginIndex:
         form = plain(text[:LONGEST_TEXT])
         words = words_of(form)
         self._user += f"{' '.join(words)} "
-        at = _At(0, "", _USER, Label.USER, pointed=True)
-        self._add(at, form, _values_in(form), {})
+        at = LeafPlace(0, "", _USER, Label.USER, pointed=True)
+        self._add(at, form, values_in(form), {})
         for number in {NUMBERS[word] for word in words if word in NUMBERS}:
             self._add(at, number, [("number", number)], {})
 
@@ -124,14 +96,14 @@ class OriginIndex:
 
     def source(self, record: int, tool: str, arguments: Json, labels: FieldLabels, shown: Json = None) -> ResultSource:
         """What is known of a result before it is looked at."""
-        asked = [form for _path, leaf in _flatten((), arguments) if (form := form_of(leaf))]
+        asked = [form for _path, leaf in flatten((), arguments) if (form := form_of(leaf))]
         steered, pointed = False, False
         for form in asked:
             origin = self.find(form)
             steered, pointed = steered or _is_steering(form, origin), pointed or self._is_pointing(form, origin)
-            for kind, value in _values_in(form):  # what was named to be read is not what something is to go to
+            for kind, value in values_in(form):  # what was named to be read is not what something is to go to
                 self._anchors.get(kind, set()).discard(value)
-        said = shorten(", ".join(_texts(shown)), _MOST_SAID)
+        said = shorten(", ".join(texts_of(shown)), _MOST_SAID)
         return ResultSource(record, tool, labels, pointed, steered, self._rows + 1, frozenset(asked), said, self._user)
 
     def take_in(self, entries: Iterable[IndexEntry]) -> None:
@@ -143,17 +115,17 @@ class OriginIndex:
     @staticmethod
     def take_apart(source: ResultSource, value: Json) -> list[IndexEntry]:
         """What a result consists of; this changes nothing, and may be done on another thread."""
-        return list(_entries(source, value))
+        return list(entries_of(source, value))
 
     def _is_pointing(self, form: str, origin: Origin) -> bool:
         """Whether an argument names a source as the user did. A day or a number selects, and vouches for nothing."""
         if len(form) < 2 or not any(map(str.isalpha, form)):
             return False
-        if _is_said(form, self._user):
+        if is_said(form, self._user):
             return True
         return origin.pointed
 
-    def _add(self, at: _At, form: str, values: Collection[tuple[str, str]], rivals: Mapping[str, int]) -> None:
+    def _add(self, at: LeafPlace, form: str, values: Collection[tuple[str, str]], rivals: Mapping[str, int]) -> None:
         number = len(self._leaves)
         self._leaves.append(_Leaf(at, form, rivals))
         self._whole.setdefault(form, []).append(number)
@@ -198,8 +170,36 @@ class OriginIndex:
             for number in self._with_words(words_of(form)):
                 if number not in found:
                     found[number] = self._place(number, whole=False, sole=False)
+            if not found:
+                found = self._compose(form)
         places = sorted(found.values(), key=lambda place: (_ORDER[place.label], not place.whole, place.record))
         return Origin(tuple(_best(places)))
+
+    def _compose(self, form: str) -> dict[int, Occurrence]:
+        """A value that is put together from whole fields of one row, such as a first and a last name: as believed as
+        the least of them. What leads somewhere is not put together."""
+        pieces = list(self._pieces(form.split()))
+        if len(pieces) < 2 or any(value.kind in LEADING for value in find_values(form)):
+            return {}
+        rows = set.intersection(*({self._leaves[number].at.row for number in piece} for piece in pieces)) - {0}
+        found = [max(_in_row(piece, self._leaves, row), key=self._rank) for piece in pieces for row in sorted(rows)[:1]]
+        least = max(found, key=self._rank, default=None)
+        return {} if least is None else {least: self._place(least, whole=True, sole=False)}
+
+    def _pieces(self, words: list[str]) -> Iterator[list[int]]:
+        """The fields that a value consists of, each as long as it can be; none where a part of it is no field."""
+        found, start = [], 0
+        while start < len(words) <= _MOST_PIECES:
+            ends = range(len(words) - (start == 0), start, -1)
+            end = next((end for end in ends if " ".join(words[start:end]) in self._whole), 0)
+            if not end:
+                return
+            found.append(self._whole[" ".join(words[start:end])])
+            start = end
+        yield from found
+
+    def _rank(self, number: int) -> int:
+        return _ORDER[self._leaves[number].at.label]
 
     def _has_rival(self, value: Found) -> bool:
         anchors = self._anchors.get(value.kind, ())
@@ -243,66 +243,14 @@ class OriginIndex:
         return Occurrence(at.record, at.tool, at.path, at.label, whole, sole, at.pointed, at.asked, rivalled, at.row)
 
 
-def _entries(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
-    labels: dict[tuple[str, ...], Label] = {}
-    rows = list(_rows(source, value))
-    fields = Counter(path for row in rows for path in {place for place, _form in row.leaves})
-    kinds = Counter(kind for kind, _form in set[tuple[str, str]]().union(*(key for row in rows for key in row.values)))
-    for number, row in enumerate(rows, source.first_row):
-        # A row that the user has named has its rivals in itself, any other in all that was found.
-        rivals = row.rivals if row.named or len(rows) == 1 else kinds
-        for (place, form), found_there in zip(row.leaves, row.values, strict=True):
-            if form in source.echo:
-                continue
-            label = labels.get(place) or labels.setdefault(place, source.labels.of(place))
-            yield (
-                _At(
-                    source.record,
-                    source.tool,
-                    _path_text(place),
-                    Label.FREE if source.steered and label is Label.PLAIN else label,
-                    source.pointed or row.named,
-                    source.said,
-                    number,
-                    row.named or fields[place] == 1,
-                ),
-                form,
-                found_there,
-                rivals,
-            )
-    for path, total in _sums(value):
-        at = _At(source.record, source.tool, f"the sum of {_path_text(path)}", source.labels.of(path), source.pointed)
-        yield at, total, _values_in(total), {}
-
-
-class _Row(msgspec.Struct, frozen=True, gc=False):
-    """An object in a result, without those inside it: its leaves, and the values of a kind in each."""
-
-    leaves: list[tuple[tuple[str, ...], str]]
-    values: list[set[tuple[str, str]]]
-    rivals: Mapping[str, int]
-    named: bool
-    """The user has named it."""
-
-
-def _rows(source: ResultSource, value: Json) -> Iterator[_Row]:
-    left = _MOST_LEAVES
-    for path, row in _objects((), value):
-        leaves = [(place, form) for place, leaf in _flatten(path, row, inner=False) if (form := form_of(leaf))][:left]
-        left -= len(leaves)
-        if leaves:
-            values = [_values_in(form) for _place, form in leaves]
-            rivals = Counter(kind for kind, _form in set[tuple[str, str]]().union(*values))
-            named = len(path) > 0 and any(
-                len(form) >= _TELLING and _is_said(form, source.user) for _place, form in leaves
-            )
-            yield _Row(leaves, values, rivals, named)
+def _in_row(numbers: Iterable[int], leaves: Sequence[_Leaf], row: int) -> list[int]:
+    return [number for number in numbers if leaves[number].at.row == row]
 
 
 def _is_steering(form: str, origin: Origin) -> bool:
     """Whether an argument stands only in a text, so that whoever has written that has chosen it."""
     good = origin.user or origin.trusted or origin.whole
-    return len(form) >= _TELLING and bool(origin.places) and not good
+    return len(form) >= TELLING and bool(origin.places) and not good
 
 
 def _tells(value: Found) -> bool:
@@ -314,11 +262,6 @@ def _is_secret_like(word: str) -> bool:
     return len(word) >= _LONG_WORD and any(map(str.isdigit, word)) and any(map(str.isalpha, word))
 
 
-def _is_said(form: str, user: str) -> bool:
-    words = " ".join(words_of(form))
-    return bool(words) and f" {words} " in user
-
-
 def _best(places: list[Occurrence]) -> list[Occurrence]:
     """The first of each label, whole and pointed at or not: what rules ask for is not lost among many of one kind."""
     kinds: dict[tuple[Any, ...], Occurrence] = {}
@@ -328,66 +271,9 @@ def _best(places: list[Occurrence]) -> list[Occurrence]:
     return chosen + [place for place in places if place not in chosen][: max(0, _MOST_PLACES - len(chosen))]
 
 
-def _values_in(form: str) -> set[tuple[str, str]]:
-    return {(found.kind, found.form) for found in find_values(form)}
-
-
 def _covers(form: str, values: Sequence[Found]) -> bool:
     """Whether a value is nothing but what was found in it: an address, or a date with a time."""
     rest = form
     for found in values:
         rest = rest.replace(found.shown, " ", 1)
     return not words_of(rest.replace("t", " ", 1) if len(values) > 1 else rest)
-
-
-def _flatten(path: tuple[str, ...], value: Json, *, inner: bool = True) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The leaves of a value, with their paths; `inner=False`: without those of objects inside."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if inner or not isinstance(item, dict):
-                yield from _flatten((*path, str(key)), item, inner=inner)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            if inner or not isinstance(item, dict):
-                yield from _flatten(path, item, inner=inner)
-    else:
-        yield path, value
-
-
-def _objects(path: tuple[str, ...], value: Json) -> Iterator[tuple[tuple[str, ...], Json]]:
-    """The value itself, and every object in it."""
-    yield path, value
-    items: Iterable[tuple[tuple[str, ...], Json]] = ()
-    if isinstance(value, dict):
-        items = [((*path, str(key)), item) for key, item in value.items()]
-    elif isinstance(value, list | tuple):
-        items = [(path, item) for item in value]
-    for place, item in items:
-        if isinstance(item, dict):
-            yield from _objects(place, item)
-        elif isinstance(item, list | tuple):
-            for found, inner in _objects(place, item):
-                if isinstance(inner, dict):
-                    yield found, inner
-
-
-def _sums(value: Json) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The sum of each column of numbers in a result."""
-    columns: dict[tuple[str, ...], list[Decimal]] = {}
-    for path, leaf in _flatten((), value):
-        if isinstance(leaf, int | float | Decimal) and not isinstance(leaf, bool):
-            try:
-                columns.setdefault(path, []).append(Decimal(str(leaf)))
-            except InvalidOperation:
-                continue
-    for path, numbers in columns.items():
-        if len(numbers) > 1 and all(number.is_finite() for number in numbers):
-            yield path, number_form(sum(numbers))
-
-
-def _texts(arguments: Json) -> list[str]:
-    return [str(leaf) for _path, leaf in _flatten((), arguments) if isinstance(leaf, str) and leaf]
-
-
-def _path_text(path: tuple[str, ...]) -> str:
-    return ".".join(path)

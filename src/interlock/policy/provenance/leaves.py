@@ -1,0 +1,176 @@
+"""What a result consists of: its leaves, the rows they stand in, and what is known of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import msgspec
+
+from interlock.policy.provenance.normal_forms import find_values, form_of, number_form, words_of
+from interlock.tools.labels import FieldLabels, Label
+from interlock.values import Json
+
+TELLING = 4
+"""A shorter field points at nothing."""
+_MOST_LEAVES = 100_000
+"""Of one result; what comes after them is from nowhere."""
+
+
+class LeafPlace(msgspec.Struct, frozen=True, gc=False):
+    """Where something was seen."""
+
+    record: int
+    tool: str
+    path: str
+    label: Label
+    pointed: bool
+    asked: str = ""
+    row: int = 0
+    alone: bool = True
+    """No other row of its result has this field, or the user has named its row."""
+
+
+class ResultSource(msgspec.Struct, frozen=True, gc=False):
+    """A call whose result is taken apart: what is known of it, and what the user had said by then."""
+
+    record: int
+    tool: str
+    labels: FieldLabels
+    pointed: bool
+    steered: bool
+    """It was asked for by what stands in a text alone: whoever has written that has chosen what was found."""
+    first_row: int
+    echo: frozenset[str]
+    """The forms of its arguments: what says what it was told is no evidence for what a model has chosen."""
+    said: str
+    user: str
+
+
+IndexEntry = tuple[LeafPlace, str, Collection[tuple[str, str]], Mapping[str, int]]
+
+
+def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
+    """What an index takes in of a result."""
+    labels: dict[tuple[str, ...], Label] = {}
+    rows = list(_rows(source, value))
+    fields = Counter(path for row in rows for path in {place for place, _form in row.leaves})
+    kinds = Counter(kind for kind, _form in set[tuple[str, str]]().union(*(key for row in rows for key in row.values)))
+    for number, row in enumerate(rows, source.first_row):
+        # A row that the user has named has its rivals in itself, any other in all that was found.
+        rivals = row.rivals if row.named or len(rows) == 1 else kinds
+        for (place, form), found_there in zip(row.leaves, row.values, strict=True):
+            if form in source.echo:
+                continue
+            label = labels.get(place) or labels.setdefault(place, source.labels.of(place))
+            yield (
+                LeafPlace(
+                    source.record,
+                    source.tool,
+                    _path_text(place),
+                    Label.FREE if source.steered and label is Label.PLAIN else label,
+                    source.pointed or row.named,
+                    source.said,
+                    number,
+                    row.named or fields[place] == 1,
+                ),
+                form,
+                found_there,
+                rivals,
+            )
+    for path, total in _sums(value):
+        at = LeafPlace(
+            source.record, source.tool, f"the sum of {_path_text(path)}", source.labels.of(path), source.pointed
+        )
+        yield at, total, values_in(total), {}
+
+
+class _Row(msgspec.Struct, frozen=True, gc=False):
+    """An object in a result, without those inside it: its leaves, and the values of a kind in each."""
+
+    leaves: list[tuple[tuple[str, ...], str]]
+    values: list[set[tuple[str, str]]]
+    rivals: Mapping[str, int]
+    named: bool
+    """The user has named it."""
+
+
+def _rows(source: ResultSource, value: Json) -> Iterator[_Row]:
+    left = _MOST_LEAVES
+    for path, row in _objects((), value):
+        leaves = [(place, form) for place, leaf in flatten(path, row, inner=False) if (form := form_of(leaf))][:left]
+        left -= len(leaves)
+        if leaves:
+            values = [values_in(form) for _place, form in leaves]
+            rivals = Counter(kind for kind, _form in set[tuple[str, str]]().union(*values))
+            named = len(path) > 0 and any(
+                len(form) >= TELLING and is_said(form, source.user) for _place, form in leaves
+            )
+            yield _Row(leaves, values, rivals, named)
+
+
+def is_said(form: str, user: str) -> bool:
+    """Whether a value stands in the user's words."""
+    words = " ".join(words_of(form))
+    return bool(words) and f" {words} " in user
+
+
+def values_in(form: str) -> set[tuple[str, str]]:
+    """The values of a kind in a text."""
+    return {(found.kind, found.form) for found in find_values(form)}
+
+
+def flatten(path: tuple[str, ...], value: Json, *, inner: bool = True) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The leaves of a value, with their paths; `inner=False`: without those of objects inside."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if inner or not isinstance(item, dict):
+                yield from flatten((*path, str(key)), item, inner=inner)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            if inner or not isinstance(item, dict):
+                yield from flatten(path, item, inner=inner)
+    else:
+        yield path, value
+
+
+def _objects(path: tuple[str, ...], value: Json) -> Iterator[tuple[tuple[str, ...], Json]]:
+    """The value itself, and every object in it."""
+    yield path, value
+    items: Iterable[tuple[tuple[str, ...], Json]] = ()
+    if isinstance(value, dict):
+        items = [((*path, str(key)), item) for key, item in value.items()]
+    elif isinstance(value, list | tuple):
+        items = [(path, item) for item in value]
+    for place, item in items:
+        if isinstance(item, dict):
+            yield from _objects(place, item)
+        elif isinstance(item, list | tuple):
+            for found, inner in _objects(place, item):
+                if isinstance(inner, dict):
+                    yield found, inner
+
+
+def _sums(value: Json) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The sum of each column of numbers in a result."""
+    columns: dict[tuple[str, ...], list[Decimal]] = {}
+    for path, leaf in flatten((), value):
+        if isinstance(leaf, int | float | Decimal) and not isinstance(leaf, bool):
+            try:
+                columns.setdefault(path, []).append(Decimal(str(leaf)))
+            except InvalidOperation:
+                continue
+    for path, numbers in columns.items():
+        if len(numbers) > 1 and all(number.is_finite() for number in numbers):
+            yield path, number_form(sum(numbers))
+
+
+def texts_of(arguments: Json) -> list[str]:
+    """The texts among arguments."""
+    return [str(leaf) for _path, leaf in flatten((), arguments) if isinstance(leaf, str) and leaf]
+
+
+def _path_text(path: tuple[str, ...]) -> str:
+    return ".".join(path)
