@@ -15,6 +15,7 @@ import effects
 import long_turns
 import slow_disk
 import start
+import traced_calls
 
 DOCS = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
@@ -44,7 +45,8 @@ Modules that are loaded before the rounds are kept from the garbage collector (`
 
 What a turn has recorded is folded once and carried on (`docs/design/turns.md`). The rows of long turns are CPU time
 of calls that all differ, with a rule that looks at the turn, around the 10,000th and the 100th call of one
-(`benchmarks/long_turns.py`).
+(`benchmarks/long_turns.py`). Those of traced calls are CPU time, too: half of the calls look somebody up, and half write
+to whom was found, under the packs `provenance` and `unasked` or under neither (`benchmarks/traced_calls.py`).
 
 The governed write is one at a time. Two bare commits (the column "theirs") are what the disk alone takes; the rest of
 ours is work around it: planning, two records, claim and lease rows, two hops to the writer's thread. That work is the
@@ -138,6 +140,16 @@ def turn_rows() -> str:
     return rows
 
 
+def traced_rows() -> str:
+    """The rows of calls whose arguments are traced."""
+    print("calls whose arguments are traced …", flush=True)
+    took = {name: found if name == "ratio" else round(found, 1) for name, found in traced_calls.measure().items()}
+    rows = row("a call whose rules ask where its arguments came from vs one whose rules do not, in turns of 10 (SQLite)",
+               f"{took['traced']} µs", f"{took['plain']} µs", took["ratio"], ("≤", 1.15))  # fmt: skip
+    return rows + row("the last of 1,000 such calls with 10 MB of results vs the first ones",
+                      f"{took['late']} µs", f"{took['early']} µs", took["late"] / took["early"], ("≤", 1.5))  # fmt: skip
+
+
 def effect_rows() -> str:
     """The rows of governed writes."""
     print("governed writes, their crowd, their duplicates, their undo …", flush=True)
@@ -165,7 +177,7 @@ def main() -> int:
     """Measure, print and write."""
     print("calls, interleaved …", flush=True)
     found, spread = calls.measure()
-    table = call_rows(found) + turn_rows() + effect_rows() + durable_rows() + start_rows()
+    table = call_rows(found) + turn_rows() + traced_rows() + effect_rows() + durable_rows() + start_rows()
     table += f"\nThe first ratio in each of the five processes: {', '.join(f'{ratio:.2f}' for ratio in spread)}.\n"
     names = ("pydantic-ai-slim", "langchain-core", "agent-governance-toolkit")
     pai, lc, agt = (version(name) for name in names)

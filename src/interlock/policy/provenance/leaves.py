@@ -56,11 +56,12 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
     """What an index takes in of a result."""
     labels: dict[tuple[str, ...], Label] = {}
     rows = list(_rows(source, value))
-    fields = Counter(path for row in rows for path in {place for place, _form in row.leaves})
-    kinds = Counter(kind for kind, _form in set[tuple[str, str]]().union(*(key for row in rows for key in row.values)))
+    several = len(rows) > 1
+    fields = Counter(path for row in rows for path in {place for place, _form in row.leaves}) if several else {}
+    kinds = _count_kinds(key for row in rows for key in row.values) if several else {}
     for number, row in enumerate(rows, source.first_row):
         # A row that the user has named has its rivals in itself, any other in all that was found.
-        rivals = row.rivals if row.named or len(rows) == 1 else kinds
+        rivals = kinds if several and not row.named else row.rivals
         for (place, form), found_there in zip(row.leaves, row.values, strict=True):
             if form in source.echo:
                 continue
@@ -74,7 +75,7 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
                     source.pointed or row.named,
                     source.said,
                     number,
-                    row.named or fields[place] == 1,
+                    row.named or not several or fields[place] == 1,
                 ),
                 form,
                 found_there,
@@ -104,11 +105,19 @@ def _rows(source: ResultSource, value: Json) -> Iterator[_Row]:
         left -= len(leaves)
         if leaves:
             values = [values_in(form) for _place, form in leaves]
-            rivals = Counter(kind for kind, _form in set[tuple[str, str]]().union(*values))
+            rivals = _count_kinds(values)
             named = len(path) > 0 and any(
                 len(form) >= TELLING and is_said(form, source.user) for _place, form in leaves
             )
             yield _Row(leaves, values, rivals, named)
+
+
+def _count_kinds(values: Iterable[set[tuple[str, str]]]) -> dict[str, int]:
+    """How many different values there are of each kind."""
+    counts: dict[str, int] = {}
+    for kind, _form in set[tuple[str, str]]().union(*values):
+        counts[kind] = counts.get(kind, 0) + 1
+    return counts
 
 
 def is_said(form: str, user: str) -> bool:
@@ -154,7 +163,9 @@ def _objects(path: tuple[str, ...], value: Json) -> Iterator[tuple[tuple[str, ..
 
 
 def _sums(value: Json) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The sum of each column of numbers in a result."""
+    """The sum of each column of numbers in a result; where there is no list, there is no column."""
+    if not _holds_list(value):
+        return
     columns: dict[tuple[str, ...], list[Decimal]] = {}
     for path, leaf in flatten((), value):
         if isinstance(leaf, int | float | Decimal) and not isinstance(leaf, bool):
@@ -165,6 +176,12 @@ def _sums(value: Json) -> Iterator[tuple[tuple[str, ...], str]]:
     for path, numbers in columns.items():
         if len(numbers) > 1 and all(number.is_finite() for number in numbers):
             yield path, number_form(sum(numbers))
+
+
+def _holds_list(value: Json) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_list, value.values()))
+    return isinstance(value, list | tuple)
 
 
 def texts_of(arguments: Json) -> list[str]:

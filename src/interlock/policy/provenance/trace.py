@@ -108,10 +108,14 @@ class Trace:
 
     def summary(self, arguments: dict[str, Json]) -> dict[str, str]:
         """For each argument, in a few words, where its value came from."""
-        return {field: self._summary(field, value) for field, value in arguments.items() if value not in (None, "", [])}
+        said = {field: self._summary(field, value) for field, value in arguments.items() if value not in (None, "", [])}
+        return {field: where for field, where in said.items() if where}
 
     def _summary(self, field: str, value: Json) -> str:
-        found = [origin.places[0] if origin.places else None for origin in self.of(field, value) if not origin.nothing]
+        # Of a text that somebody reads, where that came from in it which leads somewhere.
+        is_content = self._tool.roles.get(field) is Role.CONTENT
+        origins = self.links(value) if is_content else self.of(field, value)
+        found = [origin.places[0] if origin.places else None for origin in origins if not origin.nothing]
         return "; ".join(dict.fromkeys("nowhere" if place is None else place.where for place in found[:_MOST_SAID]))
 
     def _suspects(self, field: str, value: Json, rows: set[int]) -> Iterator[Suspect]:
