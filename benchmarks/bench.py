@@ -45,8 +45,8 @@ Modules that are loaded before the rounds are kept from the garbage collector (`
 
 What a turn has recorded is folded once and carried on (`docs/design/turns.md`). The rows of long turns are CPU time
 of calls that all differ, with a rule that looks at the turn, around the 10,000th and the 100th call of one
-(`benchmarks/long_turns.py`). Those of traced calls are CPU time, too: half of the calls look somebody up, and half write
-to whom was found, under the packs `provenance` and `unasked` or under neither (`benchmarks/traced_calls.py`).
+(`benchmarks/long_turns.py`). Those of traced calls are CPU time, too: half of them look somebody up, and half write to
+whom was found, under the packs `provenance` and `unasked` or under neither (`benchmarks/traced_calls.py`).
 
 The governed write is one at a time. Two bare commits (the column "theirs") are what the disk alone takes; the rest of
 ours is work around it: planning, two records, claim and lease rows, two hops to the writer's thread. That work is the
@@ -144,10 +144,11 @@ def traced_rows() -> str:
     """The rows of calls whose arguments are traced."""
     print("calls whose arguments are traced …", flush=True)
     took = {name: found if name == "ratio" else round(found, 1) for name, found in traced_calls.measure().items()}
-    rows = row("a call whose rules ask where its arguments came from vs one whose rules do not, in turns of 10 (SQLite)",
+    rows = row("a call whose rules ask where its arguments came from vs without, in turns of 10 (SQLite)",
                f"{took['traced']} µs", f"{took['plain']} µs", took["ratio"], ("≤", 1.15))  # fmt: skip
-    return rows + row("the last of 1,000 such calls with 10 MB of results vs the first ones",
-                      f"{took['late']} µs", f"{took['early']} µs", took["late"] / took["early"], ("≤", 1.5))  # fmt: skip
+    late, early = took["late"], took["early"]
+    name = "the last of 1,000 such calls with 10 MB of results vs the first ones"
+    return rows + row(name, f"{late} µs", f"{early} µs", late / early, ("≤", 1.5))
 
 
 def effect_rows() -> str:

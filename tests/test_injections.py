@@ -187,7 +187,7 @@ def test_calls_are_kept_as_conditions_can_look_at_them() -> None:
     history.note_call("t", {"a\0b": 2**70}, ["x\0", (1, 2**63 - 1)])
     history.note_call("u", {}, 1)
     arguments = {"a�b": float(2**70)}
-    assert history.calls_of("t") == [{"arguments": arguments, "value": ["x�", [1, 2**63 - 1]]}]
+    assert history.calls_of("t") == [{"arguments": arguments, "value": ["x�", [1, 2**63 - 1]], "status": "ok"}]
     assert history.calls_of("u") == ()
 
 

@@ -114,7 +114,10 @@ async def test_a_person_is_told_where_a_value_stands() -> None:
         parked = await desk.call("send_money", recipient=EVIL, amount=5.0)
         assert parked.status is Status.PARKED
         assert parked.problem is not None
-        assert f"recipient '{EVIL}' stands only in a text: read_file(note.txt), record " in parked.problem.message
+        assert (
+            f"recipient '{EVIL}' stands only in a text that others may have written: read_file(note.txt), record "
+            in parked.problem.message
+        )
         ticket = await desk.runtime.store.ticket(parked.ticket or "")
         assert ticket is not None
         assert EVIL in ticket.why

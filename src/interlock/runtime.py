@@ -154,7 +154,7 @@ class Runtime:
         else:
             mode = _APPLY if binding is None else binding.mode
             call = Call(context.ids.new(), tool, arguments, actor, self.principal, True, mode, mode is _APPLY)
-        return self._engine.run(call)
+        return self._engine.run(call, context)
 
     def tools(self, *, capability: str | None = None, actor: str | None = None) -> tuple[Tool, ...]:
         """The tools that need a capability, and that an actor has been granted all of."""

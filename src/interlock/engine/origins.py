@@ -105,7 +105,7 @@ class OriginIndexes:
         # What a model has asked a specialist is not what the user has said.
         if turn == outermost or turn in turns.earlier:
             whole = await self._beside(record) if content.payload else {}
-            turns.seen.say(whole.get("question") or whole.get("reply"))
+            turns.seen.say(whole.get("question") or whole.get("reply"), earlier=turn != outermost)
             earlier = [str(one) for one in said.get("earlier_turns", ())]
             turns.earlier.update(earlier)
         if turn == outermost and "intents" in said:
@@ -119,18 +119,21 @@ class OriginIndexes:
         if content.problem is not None and content.attempts:
             # Whatever a tool says may be somebody else's words, its error, too.
             seen.index.add_result(record.id, record.tool, None, {"error": content.problem.message}, _ERRORS)
+        if record.status == Status.UNKNOWN.value:  # it may have been made, and nobody knows what it gave
+            seen.note_call(record.tool, content.arguments, None, record.status)
         if record.status not in _SEEN:
             return
         whole = await self._beside(record) if content.payload else {}
         arguments, value = whole.get("arguments", content.arguments), whole.get("value", content.value)
-        source = seen.index.source(record.id, record.tool, arguments, self._labels(record.tool), content.arguments)
+        labels, reads = self._labels(record.tool), content.change is None
+        source = seen.index.source(record.id, record.tool, arguments, labels, content.arguments, reads=reads)
         if content.payload and _is_large(value):
             self._at("origins.take_apart")
             entries = await asyncio.to_thread(seen.index.take_apart, source, value)
         else:
             entries = seen.index.take_apart(source, value)
         seen.index.take_in(entries)
-        seen.note_call(record.tool, arguments, value)
+        seen.note_call(record.tool, arguments, value, record.status)
 
     async def _beside(self, record: Stored) -> dict[str, Json]:
         self._at("origins.payload")

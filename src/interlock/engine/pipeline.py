@@ -36,7 +36,7 @@ class Engine:
         self.closed = False
         """No more calls are taken."""
 
-    async def run(self, call: Call) -> Outcome:
+    async def run(self, call: Call, context: EngineContext | None = None) -> Outcome:
         """Take one call through the path; it ends in a record, unless its caller gives it up before it is prepared.
 
         Each stage takes what the one before it made, and makes the next, or ends the call. A stage that may have to
@@ -44,7 +44,7 @@ class Engine:
         """
         if self.closed:
             raise StoreError("the runtime is closed")
-        ctx, prepares = self.context, False
+        ctx, prepares = context or self.context, False
         self.running += 1
         try:
             clock = ctx.clock

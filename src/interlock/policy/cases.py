@@ -17,7 +17,7 @@ from interlock.policy.decide import judge, missing_grant
 from interlock.policy.provenance import Trace, TurnHistory
 from interlock.tools import Tool
 from interlock.tools.labels import usual_labels
-from interlock.values import Call, Json, Mode, Plan, TurnView, Value
+from interlock.values import Call, Effect, Json, Mode, Plan, TurnView, Value
 
 
 class CallBefore(Value, frozen=True, kw_only=True):
@@ -70,7 +70,9 @@ class ProposedCall(Value, frozen=True, kw_only=True):
         for number, call in enumerate(self.history, 1):
             labels = tools[call.tool].labels if call.tool in tools else usual_labels()
             seen.note_call(call.tool, call.arguments, call.value)
-            seen.index.add_result(number, call.tool, call.arguments, call.value, labels, shown=call.arguments)
+            reads = call.tool not in tools or tools[call.tool].effect is Effect.READ
+            source = seen.index.source(number, call.tool, call.arguments, labels, call.arguments, reads=reads)
+            seen.index.take_in(seen.index.take_apart(source, call.value))
         return seen
 
 

@@ -97,7 +97,7 @@ def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, Li
         compiler = ConditionCompiler(variables, held.holds, held.names) if variables else None
         rests = tuple(item for item in policy.cooldowns if matches(item.tools, tool.name))
         as_planned = matches(policy.as_planned, tool.name)
-        more = _also_decides(policy, as_planned)
+        more = [*_also_decides(policy, as_planned), _contract_of(tool)]
         version = _digest_of(mine + risks, rates[tool.name], policy.limits, rests, more)
         compiled = _compile(tool, mine, compiler, version, findings)
         found = _risks(tool, risks, compiler, findings)
@@ -257,9 +257,15 @@ def _no_rule(tool: Tool, version: str, deciders: list[Decider]) -> Verdict:
 
 
 def _also_decides(policy: Policy, as_planned: bool) -> list[Json]:
-    """What else an approval must not outlive: the terms of review, and whether a change has to be as planned."""
+    """What else an approval must not outlive: the terms of review, the mode, whether a change has to be as planned."""
     terms: list[Json] = [msgspec.to_builtins(policy.review)] if policy.review != ReviewSpec() else []
+    terms += [policy.mode.value] if policy.mode is not None else []
     return [*terms, "as_planned"] if as_planned else terms
+
+
+def _contract_of(tool: Tool) -> Json:
+    """What a tool takes and does: an approval is for that, and not for whatever else goes by its name."""
+    return [tool.effect.value, tool.input.schema]
 
 
 def _digest_of(

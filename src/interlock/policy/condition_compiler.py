@@ -17,7 +17,10 @@ _UNDECLARED = re.compile(r"undeclared reference to '([^']+)'")
 _FIRST_LINE = re.compile(r"ERROR: <input>:(?P<line>\d+):(?P<column>\d+): (?P<what>.*)")
 # listed('name', …) with the name written out; a computed name is looked up when the rule is asked, and may deny.
 _LISTED = re.compile(r"listed\(\s*(['\"])(.*?)\1")
-_CALLS_OF = re.compile(r"\bturn\s*\.\s*calls_of\s*\((?:\s*(?P<quote>['\"])(?P<tool>[^'\"]*)(?P=quote)\s*\))?")
+_CALLS_OF = re.compile(
+    r"""\bturn\s*\.\s*calls_of\s*\((?:\s*(?P<quote>['"])(?P<tool>[^'"]*)(?P=quote)\s*\))?"""
+    r"""|(?P<literal>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|//[^\n]*)"""
+)
 _OVERLOAD = re.compile(r"found no matching overload for '[^']+' applied to '(?P<sides>[^']*)'")
 _KINDS = re.compile(r"\b(?:string|int|double|null_type)\b")
 _BESIDE_NULL = re.compile(r"(?<![\w.(])(?P<name>args(?:\s*\.\s*\w+)+)\s*[!=]=\s*null\b")
@@ -116,6 +119,8 @@ class ConditionCompiler:
         watched = {variable.watches: variable.name for variable in self.variables.values() if variable.watches}
 
         def variable_of(found: re.Match[str]) -> str:
+            if found["literal"] is not None:  # what stands in a text is a text
+                return found[0]
             if found["tool"] is None:
                 raise ConditionError('turn.calls_of takes the name of a tool, written out: turn.calls_of("send_mail")')
             if found["tool"] not in watched:

@@ -15,6 +15,7 @@ from interlock.values import EVERYONE, Budget, Decision, Grant, Mode, Rate
 
 _RULE = ("id", "tools", "decision", "when", "reason", "instead", "set", "actors", "modes", "approvers", "quorum")
 _BUDGET = ("id", "per", "calls", "cost_usd", "seconds", "sum", "most", "actors", "tools", "window")
+_MOST_SUM = 1e12
 _ARGUMENT = re.compile(r"args(?:\.\w+)+")
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*([a-z]+)")
 
@@ -160,6 +161,8 @@ def _read_sum(part: Section) -> tuple[str, int | None]:
         part.refuse(f'sum names an argument, for example sum = "args.amount", not {named!r}')
     if named and cost_usd is not None:
         part.refuse("cost_usd is the money that calls cost; a sum needs a budget of its own")
+    if most is not None and most > _MOST_SUM:
+        part.refuse(f"most is {_MOST_SUM:,.0f} or less: count in larger units")
     limit = most if named else cost_usd
     return named.removeprefix("args."), None if limit is None else round(limit * 1_000_000)
 

@@ -14,6 +14,22 @@ from interlock.values import Json
 _DEFINITIONS = ("$defs", "definitions")
 _PARTS = ("allOf", "anyOf", "oneOf")
 _CONDITIONS = ("if", "then", "else")
+_ABOUT_THE_TOP = frozenset(
+    (
+        "type",
+        "required",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "additionalProperties",
+        "enum",
+        "const",
+    )
+) | {"patternProperties", "unevaluatedProperties", "propertyNames", "minProperties", "maxProperties", "dependencies"}
 _OLD = ("draft-03", "draft-04", "draft-06", "draft-07")
 """Drafts that know nothing of properties which other parts of a schema have looked at."""
 _BESIDE = (*_PARTS, *_CONDITIONS, "properties", "patternProperties", "$ref")
@@ -35,7 +51,7 @@ def close(schema: dict[str, Json]) -> dict[str, Json]:
 
 def property_alone(schema: dict[str, Json], name: str) -> Json:
     """The schema of one property, in which references into the whole still lead somewhere."""
-    kept = {key: schema[key] for key in ("properties", *_DEFINITIONS, "$schema", "$id", "id") if key in schema}
+    kept = {key: part for key, part in schema.items() if key not in _ABOUT_THE_TOP}
     # A JSON pointer inside a URI: ~ before /, whose escape holds a ~, and % for what a URI does not take.
     return {**kept, "$ref": "#/properties/" + quote(name.replace("~", "~0").replace("/", "~1"), safe="~")}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
@@ -36,11 +37,13 @@ class FieldLabels(Value, frozen=True):
     outsiders: frozenset[str] = frozenset()
     own: frozenset[str] = frozenset()
     default: Label = Label.PLAIN
+    by_words: bool = False
+    """Whether a name of a field stands for all in whose names it is a word: `from` for `fromAddress`."""
 
     def of(self, path: tuple[str, ...]) -> Label:
         """The label of a leaf: the innermost field on the way to it that is declared decides."""
         for end in range(len(path), 0, -1):
-            names = {path[end - 1], ".".join(path[:end])}
+            names = {path[end - 1], ".".join(path[:end]), *(_words_of(path[end - 1]) if self.by_words else ())}
             for declared, label in (
                 (self.outsiders, Label.OUTSIDERS),
                 (self.free, Label.FREE),
@@ -49,6 +52,16 @@ class FieldLabels(Value, frozen=True):
                 if names & declared:
                     return label
         return self.default
+
+
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_OF_ITSELF = frozenset(("id", "ids", "number", "count", "date", "time", "at", "size", "length", "type", "status"))
+
+
+def _words_of(name: str) -> set[str]:
+    """The words of a field's name; what ends in "id" or "date" is one, whatever it is of."""
+    words = [word.lower() for word in _PARTS.findall(name)]
+    return set() if words and words[-1] in _OF_ITSELF else {*words, "_".join(words)}
 
 
 SAID_BY_A_MODEL = FieldLabels(default=Label.MODEL)
@@ -67,14 +80,15 @@ def labels_of(given: Mapping[str, Any]) -> FieldLabels:
         return FieldLabels(free, outsiders, own, Label.OWN)
     usual = usual_labels()
     free, outsiders = (free | (usual.free - outsiders)) - own, (outsiders | (usual.outsiders - free)) - own
-    return FieldLabels(free, outsiders, own, Label.OUTSIDERS if trust is Trust.UNTRUSTED else Label.PLAIN)
+    default = Label.OUTSIDERS if trust is Trust.UNTRUSTED else Label.PLAIN
+    return FieldLabels(free, outsiders, own, default, by_words=True)
 
 
 @cache
 def usual_labels() -> FieldLabels:
     """What fields hold where a tool declares nothing, by their names."""
     fields = read_roles()["fields"]
-    return FieldLabels(free=frozenset(fields["free"]), outsiders=frozenset(fields["outsiders"]))
+    return FieldLabels(free=frozenset(fields["free"]), outsiders=frozenset(fields["outsiders"]), by_words=True)
 
 
 @cache

@@ -17,6 +17,8 @@ from interlock.tools.union_work import count_shapes, refuse_endless_tries
 from interlock.tools.whole_numbers import WholeNumbers
 from interlock.values import FieldProblem, Json, Rewrite
 
+_EXCLUDING = frozenset(("oneOf", "not", "if", "contains", "maxContains"))
+
 
 class SchemaInput:
     """A contract that arrived as JSON Schema.
@@ -99,7 +101,9 @@ class SchemaInput:
 def _excludes(value: Json) -> bool:
     """Whether a schema says anywhere what must not be, or what only one of several may."""
     if isinstance(value, dict):
-        return any(key in value for key in ("oneOf", "not", "if")) or any(map(_excludes, value.values()))
+        return any(key in value for key in ("oneOf", "not", "if", "contains", "maxContains")) or any(
+            map(_excludes, value.values())
+        )
     return isinstance(value, list) and any(map(_excludes, value))
 
 

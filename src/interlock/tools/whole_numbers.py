@@ -16,13 +16,16 @@ class WholeNumbers:
     def __init__(self, schema: Mapping[str, Json]) -> None:
         self._root = schema
         self._any = _mentions_integer(schema)
+        self._left = 0
 
     def spell(self, arguments: Json) -> Any:
         """The same arguments, with whole numbers where the schema asks for them."""
+        self._left = _MOST_STEPS
         return self._spell(arguments, self._root, 0) if self._any else arguments
 
     def _spell(self, value: Json, schema: Json, depth: int) -> Json:
-        if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        self._left -= 1
+        if not isinstance(schema, Mapping) or depth > _DEEPEST or self._left < 0:
             return value
         if type(value) is float:
             kinds = schema.get("type")
@@ -51,7 +54,8 @@ class WholeNumbers:
         return named[key] if isinstance(named, Mapping) and key in named else schema.get("additionalProperties")
 
 
-_DEEPEST = 64
+_DEEPEST, _MOST_STEPS = 64, 50_000
+"""A schema that leads to itself in many ways is not followed for ever: what is left is as it came."""
 
 
 def _of_item(schema: Mapping[str, Json], place: int) -> Json:

@@ -362,7 +362,8 @@ class Work:
         charged: tuple[Charge, ...] = ()
         if self._held:
             spent_us = attempts[0].duration_us if len(attempts) == 1 else sum([made.duration_us for made in attempts])
-            landed = reading.status is not Status.FAILED
+            nothing = reading.status is Status.NO_DATA and reading.problem is not None
+            landed = reading.status is not Status.FAILED and not nothing
             settle, charged = settlements(self._held, self._calls, cost, -(-spent_us // 1000), landed=landed)
         facts, plan, asked = admitted.facts, prepared.plan, admitted.asked
         call = facts.call

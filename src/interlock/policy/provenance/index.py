@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from interlock.policy.provenance.leaves import (
     entries_of,
     flatten,
     is_said,
+    is_telling,
     texts_of,
     values_in,
 )
@@ -94,15 +96,18 @@ class OriginIndex:
         """
         self.take_in(self.take_apart(self.source(record, tool, arguments, labels, shown), value))
 
-    def source(self, record: int, tool: str, arguments: Json, labels: FieldLabels, shown: Json = None) -> ResultSource:
+    def source(
+        self, record: int, tool: str, arguments: Json, labels: FieldLabels, shown: Json = None, *, reads: bool = True
+    ) -> ResultSource:
         """What is known of a result before it is looked at."""
         asked = [form for _path, leaf in flatten((), arguments) if (form := form_of(leaf))]
         steered, pointed = False, False
         for form in asked:
             origin = self.find(form)
             steered, pointed = steered or _is_steering(form, origin), pointed or self._is_pointing(form, origin)
-            for kind, value in values_in(form):  # what was named to be read is not what something is to go to
-                self._anchors.get(kind, set()).discard(value)
+            for kind, value in values_in(form) if reads else ():
+                if kind == "link":  # what was named to be read is not what something is to go to
+                    self._anchors.get(kind, set()).discard(value)
         said = shorten(", ".join(texts_of(shown)), _MOST_SAID)
         return ResultSource(record, tool, labels, pointed, steered, self._rows + 1, frozenset(asked), said, self._user)
 
@@ -119,7 +124,7 @@ class OriginIndex:
 
     def _is_pointing(self, form: str, origin: Origin) -> bool:
         """Whether an argument names a source as the user did. A day or a number selects, and vouches for nothing."""
-        if len(form) < 2 or not any(map(str.isalpha, form)):
+        if not is_telling(form):
             return False
         if is_said(form, self._user):
             return True
@@ -168,12 +173,18 @@ class OriginIndex:
                 found[number] = self._place(number, whole=False, sole=sole, rivalled=rivalled)
         else:
             for number in self._with_words(words_of(form)):
-                if number not in found:
+                if number not in found and self._stands_in(form, number):
                     found[number] = self._place(number, whole=False, sole=False)
             if not found:
                 found = self._compose(form)
         places = sorted(found.values(), key=lambda place: (_ORDER[place.label], not place.whole, place.record))
         return Origin(tuple(_best(places)))
+
+    def _stands_in(self, form: str, number: int) -> bool:
+        """A name of one word is that name, and not one that differs from it by a sign."""
+        if " " in form:
+            return True
+        return re.search(rf"(?<![\w@+.-]){re.escape(form)}(?![\w@-]|\.\w)", self._leaves[number].form) is not None
 
     def _compose(self, form: str) -> dict[int, Occurrence]:
         """A value that is put together from whole fields of one row, such as a first and a last name: as believed as
@@ -250,7 +261,8 @@ def _in_row(numbers: Iterable[int], leaves: Sequence[_Leaf], row: int) -> list[i
 def _is_steering(form: str, origin: Origin) -> bool:
     """Whether an argument stands only in a text, so that whoever has written that has chosen it."""
     good = origin.user or origin.trusted or origin.whole
-    return len(form) >= TELLING and bool(origin.places) and not good
+    is_some = len(form) >= TELLING or (len(form) > 1 and any(map(str.isdigit, form)))
+    return is_some and bool(origin.places) and not good
 
 
 def _tells(value: Found) -> bool:

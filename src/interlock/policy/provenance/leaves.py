@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from typing import Any
 
 import msgspec
 
 from interlock.policy.provenance.normal_forms import find_values, form_of, number_form, words_of
+from interlock.policy.provenance.request_tables import read_requests
 from interlock.tools.labels import FieldLabels, Label
 from interlock.values import Json
 
@@ -56,7 +58,7 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
     """What an index takes in of a result."""
     labels: dict[tuple[str, ...], Label] = {}
     rows = list(_rows(source, value))
-    several = len(rows) > 1
+    several, is_text = len(rows) > 1, _is_text(value)
     fields = Counter(path for row in rows for path in {place for place, _form in row.leaves}) if several else {}
     kinds = _count_kinds(key for row in rows for key in row.values) if several else {}
     for number, row in enumerate(rows, source.first_row):
@@ -66,6 +68,8 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
             if form in source.echo:
                 continue
             label = labels.get(place) or labels.setdefault(place, source.labels.of(place))
+            if not place and label is Label.PLAIN and is_text:
+                label = Label.FREE
             yield (
                 LeafPlace(
                     source.record,
@@ -100,16 +104,36 @@ class _Row(msgspec.Struct, frozen=True, gc=False):
 
 def _rows(source: ResultSource, value: Json) -> Iterator[_Row]:
     left = _MOST_LEAVES
-    for path, row in _objects((), value):
+    for number, (path, row) in enumerate(_objects((), value)):
+        is_all = number == 0
         leaves = [(place, form) for place, leaf in flatten(path, row, inner=False) if (form := form_of(leaf))][:left]
         left -= len(leaves)
         if leaves:
             values = [values_in(form) for _place, form in leaves]
             rivals = _count_kinds(values)
-            named = len(path) > 0 and any(
-                len(form) >= TELLING and is_said(form, source.user) for _place, form in leaves
-            )
+            named = not is_all and any(is_telling(form) and is_said(form, source.user) for _place, form in leaves)
             yield _Row(leaves, values, rivals, named)
+
+
+def _is_text(value: Json) -> bool:
+    """Whether a result is a text, whole or line by line: names in a list are none."""
+    if isinstance(value, list | tuple):
+        texts = [item for item in value if isinstance(item, str)]
+        return len(texts) == 1 or any(" " in text.strip() for text in texts)
+    return isinstance(value, str)
+
+
+def is_telling(form: str) -> bool:
+    """Whether a value can name anything: not a number, nor words that stand in every request."""
+    words = [word for word in words_of(form) if word not in _common_words()]
+    return len("".join(words)) >= TELLING - 1 and any(map(str.isalpha, "".join(words)))
+
+
+@cache
+def _common_words() -> frozenset[str]:
+    return frozenset(word for words in read_requests()["asks"].values() for word in words) | frozenset(
+        read_requests()["common"]["words"]
+    )
 
 
 def _count_kinds(values: Iterable[set[tuple[str, str]]]) -> dict[str, int]:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache, lru_cache
-from importlib.resources import files
 
-from interlock.config import parse_toml
 from interlock.policy.provenance.normal_forms import plain
+from interlock.policy.provenance.request_tables import read_requests
 from interlock.tools.effect_words import effect_words, name_parts
 from interlock.tools.verbs import verb_table
 
 _TOLD = re.compile(r"\b(?:did|does|has|have|had)\b(?! to\b| a look)[^.,;:?!]*")
 """What others do or have done: nobody is asked to do it."""
+_TOLD_TO_US = re.compile(
+    r"\b(?:give|tell|show|write|read|report|answer|get|bring|share)\s+(?:(?:it|that|this)\s+to\s+)?(?:me|us)\b"
+)
+"""Who wants to be told something asks for nothing to be sent."""
+_PASSIVE = re.compile(r"\b(?:can|could|should|must|to|shall|please have|needs? to)\b[^.?!]*\bbe\b|\bplease have\b")
+"""What is to be done is wished for in the words of what was done."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
@@ -34,7 +39,9 @@ def is_asked_for(name: str, description: str, says: Iterable[str], question: str
         return bool(done_to & asked)
     # "Set", "add" and "create" may be of anything: what is meant is the thing that the tool is for.
     return (
-        parts[0] not in _read()["wide"]["verbs"] or not _things_of(parts) or bool(_things_of(parts) & _all_stems(words))
+        parts[0] not in read_requests()["wide"]["verbs"]
+        or not _things_of(parts)
+        or bool(_things_of(parts) & _all_stems(words))
     )
 
 
@@ -42,18 +49,19 @@ def is_asked_for(name: str, description: str, says: Iterable[str], question: str
 def hands_over(question: str) -> bool:
     """Whether a user points at a text and says that what stands there is to be done."""
     text = plain(question)
-    return any(phrase in text for phrase in _read()["hands_over"]["phrases"])
+    return any(phrase in text for phrase in read_requests()["hands_over"]["phrases"])
 
 
 @lru_cache(maxsize=1024)
 def _words_for(name: str, description: str, says: tuple[str, ...]) -> frozenset[str]:
-    table, asks = verb_table(), _read()["asks"]
+    table, asks = verb_table(), read_requests()["asks"]
     verbs = [part for part in name_parts(name) if part in asks or part in table.deeds]
     words = {*says, *effect_words(name, description)}
     for verb in verbs[:1]:
-        words |= {verb, *asks.get(verb, ())}
+        is_money = verb == "send" and "money" in _kinds(tuple(name_parts(name)))
+        words |= {verb, *asks.get("pay" if is_money else verb, ())}
     for noun in name_parts(name):
-        words.update(_read()["nouns"].get(noun, ()))
+        words.update(read_requests()["nouns"].get(noun, ()))
     found = {table.stem(word.lower()) for word in words if " " not in word}
     return frozenset(found).union(*(table.alike(table.stem(verb)) for verb in verbs[:1]))
 
@@ -69,7 +77,7 @@ def _kinds(words: tuple[str, ...]) -> frozenset[str]:
 @cache
 def _things() -> dict[str, frozenset[str]]:
     table = verb_table()
-    return {kind: frozenset(map(table.stem, names)) for kind, names in _read()["things"].items()}
+    return {kind: frozenset(map(table.stem, names)) for kind, names in read_requests()["things"].items()}
 
 
 def _things_of(parts: tuple[str, ...]) -> frozenset[str]:
@@ -85,12 +93,8 @@ def _all_stems(words: tuple[str, ...]) -> frozenset[str]:
 def _stems(question: str) -> frozenset[str]:
     """What may be wished for: "who was invited" asks for no invitation."""
     table = verb_table()
-    wished = _TOLD.sub(" ", plain(question))
-    words = [word for word in _WORD.findall(wished) if not table.is_past(word) or table.is_unchanged(word)]
+    text = plain(question)
+    wished = _TOLD_TO_US.sub(" ", text if _PASSIVE.search(text) else _TOLD.sub(" ", text))
+    passive = _PASSIVE.search(text) is not None
+    words = [w for w in _WORD.findall(wished) if passive or not table.is_past(w) or table.is_unchanged(w)]
     return frozenset(map(table.stem, words))
-
-
-@cache
-def _read() -> dict[str, dict[str, list[str]]]:
-    text = (files("interlock.policy.provenance") / "tables" / "requests.toml").read_text(encoding="utf-8")
-    return parse_toml(text)

@@ -61,7 +61,7 @@ class Trace:
         if tool.effect is Effect.READ:
             return True
         named = any(self._is_named(field, value) for field, value in arguments.items())
-        return is_asked_for(tool.name, tool.description, tool.says, self.question, named=named)
+        return is_asked_for(tool.name, tool.description, tool.says, self.seen.request, named=named)
 
     def _is_named(self, field: str, value: Json) -> bool:
         """Whether the user has named which thing, or where to: then it is clear what is done to what. A number names
@@ -162,11 +162,17 @@ class Trace:
         schema: dict[str, Json] = self._tool.input.schema.get("properties", {}).get(field, {})
         if leaf == schema.get("default", ...) or leaf in schema.get("enum", ()):
             return _HERE
-        form = form_of(leaf)
+        form = form_of(leaf)[:LONGEST_TEXT]
         key = (field, form)
         if key not in self._known:
-            self._known[key] = self._index.find(form[:LONGEST_TEXT])
+            # "Ann <ann@x.example>" goes where the address says.
+            leading = [one for one in find_values(form) if one.kind in LEADING] if self._leads(field) else []
+            is_named = len(leading) == 1 and leading[0].shown != form
+            self._known[key] = self._index.find(leading[0].shown if is_named else form)
         return self._known[key]
+
+    def _leads(self, field: str) -> bool:
+        return self._tool.roles.get(field) is Role.SINK
 
     def _links(self, value: Json) -> Iterator[tuple[str, Origin]]:
         seen: set[str] = set()
