@@ -31,6 +31,8 @@ KNOWN = {
     # Each option of an anyOf is closed to properties it does not name, so that what fits two in part fits none.
     "both anyOf valid (complex)",
     "in place applicator siblings, bar is missing",
+    # A property that several parts describe is closed by each of them.
+    "no extra properties",
     # The schema turns the keywords of validation off by a metaschema of its own; they are looked at all the same.
     "no validation: invalid number, but it still validates",
 }
@@ -129,6 +131,46 @@ def test_properties_may_have_names_of_any_script(name: str) -> None:
     assert contract.parse({name: None}).arguments == {name: 3}
     with pytest.raises(Refusal):
         contract.parse({name: "5"})
+
+
+@pytest.mark.parametrize(
+    ("schema", "right"),
+    [
+        ({"allOf": [{"properties": {"a": {"properties": {"k": {}}}}}]}, {"a": {"k": 1}}),
+        ({"properties": {"b": {}}, "anyOf": [{"properties": {"a": {"properties": {"k": {}}}}}]}, {"a": {"k": 1}}),
+        ({"patternProperties": {"^a": {"properties": {"k": {}}}}}, {"a": {"k": 1}}),
+        (
+            {"properties": {"b": {}}, "if": True, "then": {"properties": {"a": {"properties": {"k": {}}}}}},
+            {"a": {"k": 1}},
+        ),
+        (
+            {
+                "$defs": {"d": {"properties": {"k": {}}}},
+                "properties": {"a": {"$ref": "#/$defs/d"}, "b": {"allOf": [{"$ref": "#/$defs/d"}]}},
+            },
+            {"a": {"k": 1}},
+        ),
+    ],
+)
+def test_unknown_properties_are_refused_wherever_they_stand(schema: dict[str, Any], right: dict[str, Any]) -> None:
+    contract = SchemaInput(schema)
+    assert contract.parse(right).arguments == right
+    with pytest.raises(Refusal):
+        contract.parse({"a": {**right["a"], "evil": 1}})
+
+
+def test_what_must_not_be_there_too_often_is_held_against_the_schema_as_it_came() -> None:
+    thing = {"properties": {"k": {}}, "required": ["k"]}
+    many = {"type": "array", "contains": {"$ref": "#/$defs/t"}, "maxContains": 1}
+    contract = SchemaInput({"$defs": {"t": thing}, "properties": {"a": many}})
+    assert contract.parse({"a": [{"k": 1}]}).arguments == {"a": [{"k": 1}]}
+    with pytest.raises(Refusal):
+        contract.parse({"a": [{"k": 1}, {"k": 2, "more": 1}]})
+
+
+def test_a_reference_may_lead_to_any_place_of_the_schema() -> None:
+    contract = SchemaInput({"components": {"x": {"type": "integer"}}, "properties": {"a": {"$ref": "#/components/x"}}})
+    assert contract.parse({"a": 1}).arguments == {"a": 1}
 
 
 def test_a_reference_with_more_beside_it_takes_both() -> None:

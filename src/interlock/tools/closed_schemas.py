@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -32,7 +32,17 @@ _ABOUT_THE_TOP = frozenset(
 ) | {"patternProperties", "unevaluatedProperties", "propertyNames", "minProperties", "maxProperties", "dependencies"}
 _OLD = ("draft-03", "draft-04", "draft-06", "draft-07")
 """Drafts that know nothing of properties which other parts of a schema have looked at."""
-_BESIDE = (*_PARTS, *_CONDITIONS, "properties", "patternProperties", "$ref")
+_BESIDE = (*_PARTS, *_CONDITIONS, "properties", "patternProperties")
+_INSIDE: dict[str, bool | None] = {
+    **dict.fromkeys(("properties", "patternProperties", "items", "prefixItems", "additionalItems"), False),
+    **dict.fromkeys(("additionalProperties", "unevaluatedProperties", "unevaluatedItems"), False),
+    **dict.fromkeys(("allOf", "then", "else", "dependentSchemas", "dependencies"), True),
+    **dict.fromkeys(("anyOf", "oneOf")),
+}
+"""Where schemas stand in a schema, and whether they are parts of the same object; None: beside others they are."""
+_BY_NAME = ("properties", "patternProperties", "dependentSchemas", "dependencies")
+_PART = "-part"
+"""Behind the name of a definition: not closed, as it is only a part of an object."""
 
 
 class _Named(msgspec.Struct):
@@ -57,39 +67,43 @@ def property_alone(schema: dict[str, Json], name: str) -> Json:
 
 
 class _Closing:
-    """One schema while it is closed."""
+    """One schema while it is closed.
+
+    What stands in an `allOf`, beside a reference or behind a condition is a part of an object: it is not closed itself,
+    as it would refuse the other parts, and what stands in it is. A definition that is such a part somewhere is there
+    twice, closed and as a part.
+    """
 
     def __init__(self, root: dict[str, Json]) -> None:
         self._root = root
         self._is_old = any(draft in str(root.get("$schema", "")) for draft in _OLD)
-        self._extended = frozenset(_extended_names(root, old=self._is_old))
-        """Definitions that others extend: they are parts of an object, not the whole."""
 
-    def close(self, part: Json, *, top: bool = False) -> Any:
+    def close(self, part: Json, *, top: bool = False, is_part: bool = False) -> Any:
+        """A schema, closed; `is_part`: only what stands in it."""
         if not isinstance(part, dict):
             return part
-        made = dict(part)
-        if isinstance(part.get("properties"), dict):
-            made["properties"] = {name: self.close(inner) for name, inner in part["properties"].items()}
-        for key in _DEFINITIONS:
-            if isinstance(part.get(key), dict):
-                made[key] = {
-                    name: inner if name in self._extended else self.close(inner) for name, inner in part[key].items()
-                }
-        for key in ("items", "additionalProperties"):
-            if isinstance(part.get(key), dict):
-                made[key] = self.close(part[key])
-        for key in ("anyOf", "oneOf", "prefixItems", "items"):
-            # Beside properties an option is only a part of the same object; closed, it would refuse the other part.
-            if isinstance(part.get(key), list) and not part.get("properties"):
-                made[key] = [self.close(option) for option in part[key]]
-        if (
-            "additionalProperties" not in part
-            and "unevaluatedProperties" not in part
-            and (top or part.get("properties"))
-        ):
+        beside = bool(part.get("properties")) or is_part
+        made = {key: self._close_inside(key, inner, beside=beside) for key, inner in part.items()}
+        if is_part or (not self._is_old and any(key in part for key in _BESIDE)):
+            made |= _refer_to_part(part)
+        says = "additionalProperties" in part or "unevaluatedProperties" in part
+        if not is_part and not says and (top or part.get("properties")):
             self._shut(made, part)
         return made
+
+    def _close_inside(self, key: str, inner: Json, *, beside: bool) -> Json:
+        """What stands under a keyword; `beside`: there are other parts of the same object."""
+        if key in _DEFINITIONS and isinstance(inner, dict):
+            parts = {f"{name}{_PART}": self.close(one, is_part=True) for name, one in inner.items()}
+            return {name: self.close(one) for name, one in inner.items()} | parts
+        if key not in _INSIDE:
+            return inner
+        is_part = beside if _INSIDE[key] is None else bool(_INSIDE[key])
+        if isinstance(inner, list):
+            return [self.close(one, is_part=is_part) for one in inner]
+        if key in _BY_NAME and isinstance(inner, dict):
+            return {name: self.close(one, is_part=is_part) for name, one in inner.items()}
+        return self.close(inner, is_part=is_part)
 
     def _shut(self, made: dict[str, Json], part: dict[str, Json]) -> None:
         """additionalProperties sees only the properties beside it, and would refuse those that an allOf or $ref names:
@@ -145,21 +159,8 @@ class _Closing:
         return found
 
 
-def _extended_names(value: Json, *, old: bool) -> Iterator[str]:
-    """Names of definitions that stand in an `allOf`, or beside whose reference there is more of the same object."""
-    if isinstance(value, dict):
-        parts = [*_list_of(value.get("allOf"))]  # also the name of a property, whose schema it is then
-        if not old and any(key in value for key in _BESIDE if key != "$ref"):
-            parts.append(value)
-        for part in parts:
-            if isinstance(part, dict) and isinstance(part.get("$ref"), str):
-                yield part["$ref"].rpartition("/")[2]
-        for item in value.values():
-            yield from _extended_names(item, old=old)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _extended_names(item, old=old)
-
-
-def _list_of(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
+def _refer_to_part(part: dict[str, Json]) -> dict[str, Json]:
+    """The reference of a schema that is a part, or has more beside it: to the part that a definition is."""
+    reference = part.get("$ref")
+    known = isinstance(reference, str) and reference.startswith(tuple(f"#/{key}/" for key in _DEFINITIONS))
+    return {"$ref": f"{reference}{_PART}"} if known and str(reference).count("/") == 2 else {}
