@@ -173,6 +173,24 @@ def test_a_reference_may_lead_to_any_place_of_the_schema() -> None:
     assert contract.parse({"a": 1}).arguments == {"a": 1}
 
 
+@pytest.mark.parametrize("reference", ["#/$defs/node", "#/properties/q", "#node", "http://x.example/node"])
+@pytest.mark.parametrize("word", ["anyOf", "allOf"])
+def test_a_schema_in_itself_is_not_followed_for_ever(reference: str, word: str) -> None:
+    shape = {
+        "type": "object",
+        "properties": {"q": {"$ref": reference}},
+        "patternProperties": {"^q": {"$ref": reference}},
+    }
+    node = {"$anchor": "node", word: [shape, {**shape, "required": ["q"]}, {**shape, "minProperties": 1}]}
+    schema = {"$defs": {"node": node}, "properties": {"q": node}}
+    contract = SchemaInput(schema, documents={"http://x.example/node": node})
+    deep: dict[str, Any] = {"q": 1}
+    for _ in range(30):
+        deep = {"q": deep}
+    with pytest.raises(Refusal, match="nest it less"):
+        contract.parse(deep)
+
+
 def test_a_reference_with_more_beside_it_takes_both() -> None:
     base = {"type": "object", "properties": {"a": {"type": "integer"}}}
     more = {"$ref": "#/$defs/base", "properties": {"b": {"type": "integer"}}, "required": ["b"]}

@@ -58,7 +58,7 @@ class SchemaInput:
         except RecursionError:
             raise ContractError("the input schema is nested too deeply; make it shallower") from None
         self._required = frozenset(schema.get("required", ()))
-        self._union_work = count_shapes(schema, again=1)
+        self._union_work = count_shapes(schema, again=1, documents=given)
         self._defaults = {
             name: part["default"]
             for name, part in schema.get("properties", {}).items()

@@ -10,7 +10,8 @@ import msgspec
 from interlock.canonical import Refusal
 from interlock.values import Json
 
-_UNIONS = ("anyOf", "oneOf")
+_UNIONS = ("anyOf", "oneOf", "allOf")
+"""Of several shapes in an `allOf` each is looked at, too."""
 _ANY_FIELD = ("additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "if")
 _ANY_ITEM = ("items", "prefixItems", "unevaluatedItems")
 _MOST_TRIES = 100_000
@@ -37,17 +38,19 @@ class UnionWork(msgspec.Struct, frozen=True):
         return max(self.other_fields, self.items, *self.fields.values(), 1) > 1
 
 
-def count_shapes(schema: dict[str, Json], *, again: int = 0) -> UnionWork:
+def count_shapes(schema: dict[str, Json], *, again: int = 0, documents: Mapping[str, Json] | None = None) -> UnionWork:
     """How many shapes may be tried at each level of arguments, field by field: only a shape that has it looks into it.
 
-    `again`: how often a validator looks at what no shape fits once more, to say why.
+    `again`: how often a validator looks at what no shape fits once more, to say why; `documents`: where references
+    may lead besides.
     """
     definitions = {name: part for key in ("$defs", "definitions") for name, part in schema.get(key, {}).items()}
+    definitions |= _other_targets(schema, documents or {}, definitions)
     leads_to = {name: set(_references(part)) for name, part in definitions.items()}
     if not any(name in _reachable(name, leads_to) for name in leads_to):
         return UnionWork()
     fields, other_fields, items = dict[str, int](), 1, 1
-    for union in _unions(schema):
+    for union in _unions([schema, *(documents or {}).values()]):
         shapes = list(_resolve(union, definitions, set()))
         taking_any = sum(1 for shape in shapes if any(isinstance(shape.get(key), dict | list) for key in _ANY_FIELD))
         named = Counter(name for shape in shapes for name in _properties(shape))
@@ -90,6 +93,42 @@ def _tries(value: Json, work: UnionWork, each: int) -> tuple[int, int]:
     return (tries + each, objects + 1) if is_tried else (tries, objects)
 
 
+def _other_targets(schema: Json, documents: Mapping[str, Json], known: Mapping[str, Json]) -> dict[str, Json]:
+    """What references lead to that is no definition: the top, any other place, an anchor, a document."""
+    found: dict[str, Json] = {}
+    waiting = [schema, *documents.values()]
+    for address in {address for part in waiting for address in _addresses(part)}:
+        name = address.rpartition("/")[2]
+        if name not in known:
+            found[name] = documents.get(address, _target(schema, address))
+    return found
+
+
+def _addresses(part: Json) -> Iterator[str]:
+    if isinstance(part, dict):
+        yield from (str(part[key]) for key in ("$ref", "$dynamicRef") if isinstance(part.get(key), str))
+    for item in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from _addresses(item)
+
+
+def _target(schema: Json, address: str) -> Json:
+    if address == "#" or not address.startswith("#"):
+        return schema  # what leads elsewhere may lead back to all of it
+    if not address.startswith("#/"):
+        return next(_with_anchor(schema, address[1:]), schema)
+    found = schema
+    for step in address[2:].split("/"):
+        found = found.get(step) if isinstance(found, dict) else None
+    return found
+
+
+def _with_anchor(part: Json, name: str) -> Iterator[Json]:
+    if isinstance(part, dict) and name in (part.get("$anchor"), part.get("$dynamicAnchor")):
+        yield part
+    for item in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from _with_anchor(item, name)
+
+
 def _unions(part: Json) -> Iterator[list[Json]]:
     """The options of every union; where a field tells them apart only one is tried, and it is none."""
     if isinstance(part, dict):
@@ -127,8 +166,9 @@ def _properties(shape: dict[str, Json]) -> Iterator[str]:
 
 def _references(part: Json) -> Iterator[str]:
     if isinstance(part, dict):
-        if isinstance(part.get("$ref"), str):
-            yield part["$ref"].rpartition("/")[2]
+        for key in ("$ref", "$dynamicRef"):
+            if isinstance(part.get(key), str):
+                yield part[key].rpartition("/")[2]
         for item in part.values():
             yield from _references(item)
     elif isinstance(part, list):
