@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.provenance.injections import measure, play
 
 from interlock import PolicyError, Runtime, Status, Tool, tool
 from interlock.answers import Agent, Answers, Intent
@@ -18,6 +17,7 @@ from interlock.policy.provenance import OriginIndex, TurnHistory
 from interlock.policy.provenance.requests import is_asked_for
 from interlock.tools.labels import usual_labels
 from interlock.values import Outcome
+from tests.played_injections import measure, play
 
 ROOT = Path(__file__).parent.parent
 ANN, EVIL = "ann@firm.example", "ann@firrn.example"
@@ -45,6 +45,7 @@ TOOLS = [
 
 async def ended(question: str, steps: list[Any], name: str, arguments: Mapping[str, Any]) -> str:
     scenario = {"tools": TOOLS, "turns": [{"question": question, "steps": steps}]}
+    found: str
     found, _why = await play(scenario, {"tool": name, "arguments": arguments})
     return found
 

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from benchmarks.provenance.injections import play
 
 from interlock import Runtime, Status, tool
 from interlock.errors import InDoubt, NotFound
+from tests.played_injections import play
 from tests.test_injections import TOOLS, _tool
 
 BOB, EVIL = "bob@firm.example", "mallory@evil.example"
@@ -18,7 +18,9 @@ MORE = [*TOOLS, _tool("mails"), _tool("send_money", "send", receiver="string"), 
 
 
 async def ended(turns: list[Any], name: str, arguments: dict[str, Any]) -> str:
-    return (await play({"tools": MORE, "turns": turns}, {"tool": name, "arguments": arguments}))[0]
+    found: str
+    found, _why = await play({"tools": MORE, "turns": turns}, {"tool": name, "arguments": arguments})
+    return found
 
 
 def asking(question: str, *steps: Any) -> dict[str, Any]:
