@@ -266,8 +266,8 @@ def test_what_is_no_tool_is_refused_with_a_sentence(tools: Any, sentence: str) -
 @pytest.mark.parametrize(
     ("policy", "kind", "sentence"),
     [
-        (None, ConfigError, "policy= is the name of a file, a dict with its keys or a Policy, not NoneType"),
-        ("version = 1\n", ConfigError, "for the text of a policy use interlock.policy.parse_policy(text)"),
+        (None, ConfigError, "policy= is the name of a file, the text of one, a dict with its keys or a Policy, not NoneType"),
+        ("version = 2\n", PolicyError, "policy:1: write version = 1 at the top"),
         ({}, PolicyError, "policy: write version = 1 at the top"),
         ({"version": 1, "rules": []}, PolicyError, "unknown key 'rules'; did you mean 'rule'?"),
         ({"version": 1, "rule": [{"id": "a", "tools": ["*"], "decision": "alow"}]}, PolicyError, "policy: [[rule]] 'a': decision is allow, deny, review or clamp"),
