@@ -144,6 +144,9 @@ async def test_wherever_a_worker_is_stopped_in_a_transaction_its_rows_are_let_go
     async with asyncio.TaskGroup() as group:
         for name in "abcdef":
             group.create_task(_stop_somewhere(f"{postgres}&application_name=stopped_{name}", name))
+    with psycopg.connect(postgres, autocommit=True) as other:
+        others = other.execute("SELECT application_name FROM pg_stat_activity WHERE xact_start IS NOT NULL").fetchall()
+    assert not [name for (name,) in others if name.startswith("stopped_")]
 
 
 async def _stop_somewhere(url: str, name: str) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from interlock.cli.output import console, sanitize
 from interlock.operations.ledger_writer import record_with_payload
+from interlock.policy.provenance.leaves import texts_of
 from interlock.ports import Store
 from interlock.records import Stored
 from interlock.values import Json, Value, shorten
@@ -30,7 +29,7 @@ async def read_foreign_texts(store: Store, record: Stored | None) -> tuple[Forei
     verdict = None if record is None else record.content().verdict
     if record is None or verdict is None:
         return ()
-    values = [str(leaf) for leaf in _leaves(record.content().arguments) if str(leaf).strip()]
+    values = texts_of(record.content().arguments)
     found = []
     for number in verdict.sources:
         source, _whole = await record_with_payload(store, number)
@@ -62,11 +61,3 @@ def _excerpt(text: str, values: list[str]) -> str:
         return shorten(text, _MOST)
     start, end = max(0, first - _AROUND), min(len(text), first + _AROUND)
     return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
-
-
-def _leaves(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return [leaf for item in value.values() for leaf in _leaves(item)]
-    if isinstance(value, list | tuple):
-        return [leaf for item in value for leaf in _leaves(item)]
-    return [] if value is None or isinstance(value, bool) else [value]
