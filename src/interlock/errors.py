@@ -19,6 +19,7 @@
         │   │   └── NothingLanded      nothing has left, or it was rolled back: a write or send is retried too
         │   └── TimedOut           no answer in time
         ├── InDoubt            for write and send: it may have landed, and nobody knows
+        ├── InputRequired      nothing was done: somebody has to say something first
         └── Permanent          trying again will not help: never retried
             ├── InvalidInput       the other side refuses these arguments
             ├── Ambiguous          somebody has to say which is meant: the turn asks
@@ -159,6 +160,20 @@ class InDoubt(ToolError):
     """The effect may have landed, and nobody knows."""
 
     reason = Reason.IN_DOUBT
+
+
+class InputRequired(ToolError):
+    """Nothing was done, and nothing will be before somebody has said something: the message is what is asked for.
+
+    The call ends as `input_required` and holds nothing; the same call may be made once the answer is there. `requests`,
+    what the other side wants to know in its own form, is in the outcome as `metadata["requests"]`.
+    """
+
+    reason = Reason.INPUT_REQUIRED
+
+    def __init__(self, message: str, *, requests: object = None, hints: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hints=hints)
+        self.requests = requests
 
 
 class Permanent(ToolError):

@@ -50,6 +50,7 @@ class Reason(StrEnum):
     ANSWER_LOST = "answer_lost"
     PERMANENT = "permanent"
     INVALID_INPUT = "invalid_input"
+    INPUT_REQUIRED = "input_required"
     NOT_FOUND = "not_found"
     FORBIDDEN = "forbidden"
     CONFLICT = "conflict"

@@ -81,6 +81,8 @@ class Status(StrEnum):
     OK = "ok"
     NO_DATA = "no_data"
     FAILED = "failed"
+    INPUT_REQUIRED = "input_required"
+    """Nothing was done: the tool has to be told something first."""
     DENIED = "denied"
     PARKED = "parked"
     UNKNOWN = "unknown"

@@ -7,6 +7,9 @@ from interlock.answers.requirements import Requirement, find_unmet, is_hopeless,
 from interlock.reasons import FieldReason, Reason
 from interlock.values import Status, Value
 
+_ASKS = (Reason.AMBIGUOUS, Reason.INPUT_REQUIRED)
+"""Somebody has to say something before the tool can do its work: the turn asks."""
+
 
 class Missing(Value, frozen=True):
     """What of a requirement is missing, and why."""
@@ -38,7 +41,7 @@ def missing_of(requirement: Requirement, history: History) -> Missing:
     if nothing:
         empty = f"{nothing[-1].tool} found nothing: {nothing[-1].message or 'nothing on file'}"
     last = mine[-1] if mine else None
-    if last is not None and last.reason is Reason.AMBIGUOUS:
+    if last is not None and last.reason in _ASKS:
         question = last.message
     fields = () if last is None else last.fields
     # Only where nothing else is wrong: a model that wrote a wrong value has to correct it, not the user.

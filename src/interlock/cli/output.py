@@ -20,6 +20,7 @@ COLOURS = {
     "ok": "green",
     "no_data": "cyan",
     "planned": "cyan",
+    "input_required": "magenta",
     "failed": "red",
     "denied": "yellow",
     "parked": "magenta",

@@ -12,7 +12,7 @@ from interlock.values import Status
 
 _log = logging.getLogger("interlock")
 _INFO, _WARNING = logging.INFO, logging.WARNING
-_FINE = frozenset({Status.OK.value, Status.NO_DATA.value, Status.PLANNED.value})
+_FINE = frozenset({Status.OK.value, Status.NO_DATA.value, Status.PLANNED.value, Status.INPUT_REQUIRED.value})
 _LONGEST_REASON = 500
 _enabled = _log.isEnabledFor
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from interlock.tools.name_index import normalize
     from interlock.tools.redaction import MARK, Redactor, misspelled_fields, redactor_of
     from interlock.tools.result_fields import ResultField
-    from interlock.tools.results import LONGEST_MESSAGE, Reading, read_result, read_short, shorten_problem
+    from interlock.tools.results import LONGEST_MESSAGE, Reading, ask_first, read_result, read_short, shorten_problem
 
 __all__ = [
     "LONGEST_MESSAGE",
@@ -28,6 +28,7 @@ __all__ = [
     "RetryRule",
     "Tool",
     "Unclear",
+    "ask_first",
     "match_values",
     "misspelled_fields",
     "names_of_values",
@@ -57,6 +58,7 @@ if not TYPE_CHECKING:  # a program that only names `tool` and `Runtime` does not
             "RetryRule": "interlock.tools.bounds",
             "Tool": "interlock.tools.contract",
             "Unclear": "interlock.tools.known_values",
+            "ask_first": "interlock.tools.results",
             "match_values": "interlock.tools.known_values",
             "misspelled_fields": "interlock.tools.redaction",
             "names_of_values": "interlock.tools.known_values",

@@ -42,7 +42,14 @@ _TITLES = {
     EffectState.PLANNED: "Previewed only",
     EffectState.UNDONE: "Done and taken back since",
 }
-_MALFORMED = (Reason.INVALID_ARGUMENTS, Reason.AMBIGUOUS, Reason.CALL_ID_REUSED, Reason.NO_CALL_ID, Reason.NOT_OFFERED)
+_MALFORMED = (
+    Reason.INVALID_ARGUMENTS,
+    Reason.AMBIGUOUS,
+    Reason.INPUT_REQUIRED,
+    Reason.CALL_ID_REUSED,
+    Reason.NO_CALL_ID,
+    Reason.NOT_OFFERED,
+)
 _STARTS = tuple(f"{title}: " for title in _TITLES.values())
 _SHOWN = 20
 """So many calls of one kind are named in the line; `TurnResult.effects` has all."""
@@ -73,7 +80,7 @@ def _state_of(status: Status) -> EffectState:
             return EffectState.WAITING
         case Status.DENIED:
             return EffectState.REFUSED
-        case Status.FAILED | Status.NO_DATA:
+        case Status.FAILED | Status.NO_DATA | Status.INPUT_REQUIRED:
             return EffectState.FAILED
         case Status.UNKNOWN:
             return EffectState.UNKNOWN

@@ -13,13 +13,13 @@ from interlock.budget import by_scope, reservations, settlements, tokens
 from interlock.changes import Unreadable, contradicts_nothing, local_key, planned_versions, read_snapshots
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.heart import Beat
+from interlock.engine.perform.readings import failure_reading
 from interlock.engine.perform.threads import Threads
 from interlock.engine.redaction import held_by
 from interlock.errors import (
     InDoubt,
     InterlockError,
     InvalidInput,
-    NotFound,
     NothingLanded,
     Permanent,
     RateLimited,
@@ -43,6 +43,7 @@ from interlock.values import Attempt, Call, Context, Effect, Status, Trust, shor
 IN_THE_RESOURCE = "but what it was to change has changed meanwhile"
 ON_THE_WIRE = "but a request or write of this call may have landed"
 _LONGEST_SAID = 500
+_NOT_MADE = (Status.FAILED, Status.INPUT_REQUIRED)
 _TRUSTED = Trust.TRUSTED  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 _REFUSED = {
     RefusalKind.BUDGET: Reason.BUDGET_EXHAUSTED,
@@ -200,7 +201,7 @@ class Work:
             self._count_fault(fault, waited_us, int((monotonic() - started) * 1e6))
             wait_s = self._next_wait(fault)
             if wait_s is None:
-                return _failure(fault, tool)
+                return failure_reading(fault, tool)
             waited_us = round(wait_s * 1e6)
             await ctx.clock.sleep(wait_s)
             stopped = await self.check_halt(again=True) or await self._look_again(fault) or self._follow_wire(fault)
@@ -263,7 +264,7 @@ class Work:
         plan, tool, ctx = self._prepared.plan, self.tool, self._ctx
         if self.beat is None or tool.resource is None or tool.idempotent:
             return None
-        said, left_s = _failure(error, tool), max(0.0, self.end_s - ctx.clock.monotonic())
+        said, left_s = failure_reading(error, tool), max(0.0, self.end_s - ctx.clock.monotonic())
         own = dict(zip(plan.keys, self.tokens.values(), strict=True))
         ctx.at("perform.look")
         try:
@@ -272,14 +273,14 @@ class Work:
             return None  # as the tool says
         if not contradicts_nothing(said, plan, now, shown=False):
             return None
-        return _failure(InDoubt(f"{error}; {IN_THE_RESOURCE}"), tool)
+        return failure_reading(InDoubt(f"{error}; {IN_THE_RESOURCE}"), tool)
 
     def _follow_wire(self, error: ToolError) -> Reading | None:
         """Ask the wire last, with no wait behind it: something may have been sent since the attempt before was over."""
         if self.wire is None or not self.wire.is_sealed:
             return None  # it may have landed already, and may be tried again all the same
         if self.wire.may_have_landed and not self.tool.idempotent:
-            return _failure(InDoubt(f"{error}; {ON_THE_WIRE}"), self.tool)
+            return failure_reading(InDoubt(f"{error}; {ON_THE_WIRE}"), self.tool)
         self.wire = follow_wire(self.wire)
         return None
 
@@ -363,7 +364,7 @@ class Work:
         if self._held:
             spent_us = attempts[0].duration_us if len(attempts) == 1 else sum([made.duration_us for made in attempts])
             nothing = reading.status is Status.NO_DATA and reading.problem is not None
-            landed = reading.status is not Status.FAILED and not nothing
+            landed = reading.status not in _NOT_MADE and not nothing
             settle, charged = settlements(self._held, self._calls, cost, -(-spent_us // 1000), landed=landed)
         facts, plan, asked = admitted.facts, prepared.plan, admitted.asked
         call = facts.call
@@ -376,23 +377,6 @@ class Work:
         if usual:
             return ended
         return msgspec.structs.replace(ended, cost_micros=cost, asked=asked, interrupt=interrupt)
-
-
-def _failure(error: ToolError, tool: Tool) -> Reading:
-    message = str(error) or f"{tool.name!r} failed"
-    given = error.hints if isinstance(error.hints, list | tuple) else ()
-    hints = tuple(hint for hint in given if isinstance(hint, str))
-    status = Status.NO_DATA if isinstance(error, NotFound) else Status.FAILED
-    wait_s = error.retry_after_s if isinstance(error, Transient) else None
-    reading = refuse(status, error.reason, message, hints=hints, wait_s=wait_s)
-    return msgspec.structs.replace(reading, traceback=error.traceback) if error.traceback else reading
-
-
-def interrupted_reading(interrupt: BaseException) -> Reading:
-    """The reading of a call that its caller gave up."""
-    if isinstance(interrupt, KeyboardInterrupt):
-        return refuse(Status.FAILED, Reason.INTERRUPTED, "interrupted from the keyboard")
-    return refuse(Status.FAILED, Reason.CANCELLED, "the caller cancelled the call")
 
 
 def _in_seconds(stretch_s: float) -> str:

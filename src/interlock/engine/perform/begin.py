@@ -11,7 +11,8 @@ from interlock.changes import TakingBack, local_key
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.deliveries import answered_meanwhile
 from interlock.engine.locks import lock_name, release_dead
-from interlock.engine.perform.attempt import Work, interrupted_reading
+from interlock.engine.perform.attempt import Work
+from interlock.engine.perform.readings import interrupted_reading
 from interlock.engine.record import intent
 from interlock.engine.recorded_answers import answer_of_claim
 from interlock.engine.store_waits import settled_claim

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from interlock.engine.context import Ended, EngineContext, Prepared
-from interlock.engine.perform.attempt import Work, interrupted_reading
+from interlock.engine.perform.attempt import Work
+from interlock.engine.perform.readings import interrupted_reading
 from interlock.engine.record import spending
 from interlock.errors import StoreError
 from interlock.transitions import Batch, Committed, Refused
