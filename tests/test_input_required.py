@@ -88,7 +88,7 @@ async def test_what_is_asked_for_is_redacted_like_everything_else() -> None:
 
 
 async def test_what_is_no_json_is_left_out_and_said() -> None:
-    bank = Bank({1, 2})
+    bank = Bank(object())
     async with Runtime.open("memory://", policy=POLICY, tools=[bank.tool()]) as runtime:
         asked = await runtime.call("pay", {"order": "A1", "amount": 5.0}, actor="a", call_id="c1")
         assert (asked.status, asked.metadata) == (Status.INPUT_REQUIRED, {})

@@ -303,12 +303,15 @@ def _nothing(result: Result[Any]) -> Reading:
 def ask_first(message: str, requests: object, max_bytes: int, hints: tuple[str, ...] = ()) -> Reading:
     """The reading of a tool that has done nothing, as it has to be told something first."""
     shown: dict[str, Json] = {}
-    if requests is not None:
-        given = _as_json(requests)
-        if given is None or len(canonical(given, WHATEVER)) > max_bytes:
-            hints += (f"what it asks for is no JSON, or over {max_bytes:,} bytes, and is left out",)
-        else:
-            shown = {"requests": given}
+    try:
+        text = b"" if requests is None else canonical(requests)
+    except Refusal as refusal:
+        hints += (f"what it asks for is left out, as it is no JSON: {refusal}",)
+    else:
+        if len(text) > max_bytes:
+            hints += (f"what it asks for is left out, as it has {len(text):,} bytes of {max_bytes:,} allowed",)
+        elif text:
+            shown = {"requests": msgspec.json.decode(text)}
     message, hints = clean(message), tuple(map(clean, hints))
     problem = Problem(reason=Reason.INPUT_REQUIRED, message=message, hints=hints)
     return Reading(status=Status.INPUT_REQUIRED, said=message, problem=problem, metadata=shown)

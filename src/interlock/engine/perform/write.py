@@ -22,8 +22,8 @@ from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.heart import Beat
 from interlock.engine.locks import release_locks, take_locks
 from interlock.engine.perform.attempt import IN_THE_RESOURCE, ON_THE_WIRE, Work
-from interlock.engine.perform.readings import interrupted_reading
 from interlock.engine.perform.begin import Begun, begin
+from interlock.engine.perform.readings import interrupted_reading
 from interlock.engine.perform.replan import Stopped, replan
 from interlock.engine.redaction import held_by
 from interlock.engine.uninterrupted import run_uninterrupted
