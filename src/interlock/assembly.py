@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.changes import Planner, SnapshotReader
+from interlock.changes import KeptStates, Planner, SnapshotReader
 from interlock.config import Settings, check_values, heads_folder, parse_mode
 from interlock.engine import (
     EngineContext,
@@ -79,6 +79,7 @@ def assemble(
         at=at,
         deadlines=deadlines,
         snapshot_reader=snapshot_reader,
+        kept_states=KeptStates(),
         threads=ThreadPoolExecutor(settings.threads, thread_name_prefix="interlock-tool"),
         observers=observers,
         repeats=settings.repeats,

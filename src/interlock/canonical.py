@@ -70,6 +70,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
+_LEAVES = frozenset({str, int, bool, type(None)})
+
+
 def guard(value: Json, path: str = "", depth: int = 0) -> None:
     """Refuse what JSON, the hash or the policy language cannot carry faithfully."""
     if isinstance(value, str | int) or value is None:
@@ -83,7 +86,7 @@ def guard(value: Json, path: str = "", depth: int = 0) -> None:
         _guard_object(value, path, depth)
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            if type(item) is not str:
+            if type(item) not in _LEAVES:
                 guard(item, f"{path}[{index}]", depth + 1)
     else:
         raise Refusal(FieldProblem(path or "value", f"{type(value).__name__} is not a JSON value"))
@@ -93,7 +96,8 @@ def _guard_object(value: dict[Any, Json], path: str, depth: int) -> None:
     for key, item in dict.items(value):  # its own, as they are written: those of a subclass may have no end
         if type(key) is not str:
             raise Refusal(FieldProblem(path or "value", f"keys must be strings, not {type(key).__name__}"))
-        if type(item) is not str:
+        kind = type(item)
+        if kind not in _LEAVES and not (kind is float and isfinite(item)):
             guard(item, f"{path}.{key}" if path else key, depth + 1)
 
 

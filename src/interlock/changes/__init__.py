@@ -2,6 +2,7 @@
 
 from interlock.changes.differences import diff_of, show_difference
 from interlock.changes.effect_status import contradicts_nothing, has_landed, landed_by_snapshots, moved_keys
+from interlock.changes.kept_states import KeptStates, expand_states
 from interlock.changes.keys import (
     ClaimName,
     TakingBack,
@@ -33,6 +34,7 @@ from interlock.changes.whole import states_by_key, touched_keys
 __all__ = [
     "ClaimName",
     "Expected",
+    "KeptStates",
     "Left",
     "Planner",
     "Snapshot",
@@ -43,6 +45,7 @@ __all__ = [
     "compensation_name",
     "contradicts_nothing",
     "diff_of",
+    "expand_states",
     "given_version",
     "has_landed",
     "is_same_version",

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.changes import Expected, Planner, Snapshot, SnapshotReader
+from interlock.changes import Expected, KeptStates, Planner, Snapshot, SnapshotReader
 from interlock.config import TextLimits
 from interlock.engine.halts import HaltSwitch
 from interlock.engine.heart import Heart
@@ -87,6 +87,8 @@ class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
     """The keyed digest of a text."""
     halts: HaltSwitch
     snapshot_reader: SnapshotReader
+    kept_states: KeptStates
+    """What the records of this process hold of whole resources."""
     lease_us: int
     heart: Heart
     review: Terms

@@ -226,7 +226,7 @@ def _entry(
     raised: dict[str, Json] = {"traceback": redactor.text(reading.traceback)} if reading.traceback else {}
     plan = ended.plan
     if plan is not None and plan.claim:
-        changed, more = _change(ended, plan, content, redactor, opening or {})
+        changed, more = _change(ctx, ended, plan, content, redactor, opening or {})
         payload = encode_canonical(beside | more | raised)
         content = msgspec.structs.replace(content, change=changed, payload_digest=ctx.digest(payload))
     elif raised:
@@ -289,18 +289,18 @@ def _less(ctx: EngineContext, ended: Ended, content: Content, redactor: Redactor
 
 
 def _change(
-    ended: Ended, plan: Plan, content: Content, redactor: Redactor, opening: dict[str, Any]
+    ctx: EngineContext, ended: Ended, plan: Plan, content: Content, redactor: Redactor, opening: dict[str, Any]
 ) -> tuple[Changed, dict[str, Json]]:
     """What the record of a change says beside the call, and what lies beside it: the snapshots that undo needs."""
-    performed = ended.intent is not None
     beside: dict[str, Json] = {} if ended.asked is None else {"asked": ended.asked}
-    if performed:
-        beside["after"] = [snapshot.state for snapshot in ended.after]
+    performed = ended.intent is not None
+    if ended.intent is not None:
+        beside |= ctx.kept_states.after(plan, ended.intent, [snapshot.state for snapshot in ended.after])
         left = _left_versions(plan, ended.after)
         if left:
             beside["versions"] = left
     else:
-        beside |= {"before": plan.before, "planned": plan.after, "rests_on": plan.rests_on}
+        beside |= ctx.kept_states.before(plan, ctx.clock.now_us()) | {"rests_on": plan.rests_on}
         if ended.reading.status is not Status.PLANNED or ended.call.mode is not Mode.APPLY:
             beside["diff"] = plan.diff
         if content.keys != plan.keys:  # whoever wants them forgotten names them as they are

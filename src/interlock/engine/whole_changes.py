@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.changes import local_key, states_by_key, touched_keys
+from interlock.changes import expand_states, local_key, states_by_key, touched_keys
 from interlock.engine.context import EngineContext
 from interlock.ports import Query
 from interlock.records import Stored
@@ -58,4 +58,8 @@ async def _read(ctx: EngineContext, number: int | None) -> tuple[Stored | None, 
     if payload is None or found[0].content().payload_digest != ctx.digest(payload):
         return (found[0] if found else None), {}
     held: Any = msgspec.json.decode(payload)
-    return found[0], held if isinstance(held, dict) else {}
+
+    async def before_of(record: int) -> Json:
+        return (await _read(ctx, record))[1].get("before")
+
+    return found[0], await expand_states(held, before_of) if isinstance(held, dict) else {}

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from interlock.changes import expand_states
 from interlock.errors import NotAllowed
 from interlock.ports import Clock, Faults, Ids, Query, Store, digest_of, keyed_digest
 from interlock.reasons import RefusalKind
@@ -102,7 +103,13 @@ async def payload_of(store: Store, number: int, content: Content) -> dict[str, J
     except msgspec.DecodeError:
         whole = None
     genuine = isinstance(whole, dict) and (digest is None or digest == store_digest(store, payload))
-    return {**held, **whole} if genuine else held
+    if not genuine:
+        return held
+
+    async def before_of(record: int) -> Json:
+        return (await record_with_payload(store, record))[1].get("before")
+
+    return {**held, **await expand_states(whole, before_of)}
 
 
 def store_digest(store: Store, text: bytes) -> str:
