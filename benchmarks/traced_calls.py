@@ -1,4 +1,7 @@
-"""What it costs that rules ask where arguments came from: turns of ten calls, and a long one with large results."""
+"""What it costs that rules ask where arguments came from: turns of ten calls, and a long one with large results.
+
+TRACED has a rule on origins; BOTH asks beside that whether the user has asked for it.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,8 @@ RULES = [
     {"id": "turn", "tools": ["*"], "decision": "deny", "when": ASKS},
 ]
 PLAIN: dict[str, Any] = {"version": 1, "mode": "apply", "rule": RULES}
-TRACED: dict[str, Any] = {
-    **PLAIN,
-    "use": [{"pack": "provenance", "tools": ["*"]}, {"pack": "unasked", "tools": ["*"]}],
-}
+TRACED: dict[str, Any] = {**PLAIN, "use": [{"pack": "provenance", "tools": ["*"]}]}
+BOTH: dict[str, Any] = {**PLAIN, "use": [*TRACED["use"], {"pack": "unasked", "tools": ["*"]}]}
 QUESTION = "Send each of them a mail"
 
 
@@ -66,12 +67,13 @@ def measure() -> dict[str, float]:
     filler = "Some words about it, and more of them. " * 5
     rounds = [
         {name: sum(asyncio.run(_play(policy, TURNS, CALLS, filler))) / (TURNS * CALLS) * 1e6 for name, policy in both}
-        for both in [(("plain", PLAIN), ("traced", TRACED))] * ROUNDS
+        for both in [(("plain", PLAIN), ("traced", TRACED), ("both", BOTH))] * ROUNDS
     ]
     words = "One word is like another here, and none of them leads anywhere at all. "
-    long = asyncio.run(_play(TRACED, 1, LONG, words * (RESULT_BYTES // len(words))))
-    found = {name: median(one[name] for one in rounds) for name in ("plain", "traced")}
+    long = asyncio.run(_play(BOTH, 1, LONG, words * (RESULT_BYTES // len(words))))
+    found = {name: median(one[name] for one in rounds) for name in ("plain", "traced", "both")}
     found["ratio"] = median(one["traced"] / one["plain"] for one in rounds)
+    found["ratio of both"] = median(one["both"] / one["plain"] for one in rounds)
     return found | {"early": median(long[50:250]) * 1e6, "late": median(long[-200:]) * 1e6}
 
 

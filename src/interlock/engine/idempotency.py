@@ -37,12 +37,13 @@ async def read_turn(ctx: EngineContext, call: Call, started: Started) -> FoldedT
         return Ended(call=call, started=started, tool=binding.tool, reading=reading)
 
 
-async def trace_arguments(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
+async def trace_arguments(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn | None) -> Accepted | Ended:
     """The call with what was said and returned in its turns so far, by which rules trace its arguments."""
     call, tool = accepted.facts.call, accepted.binding.tool
+    ctx.turns.keeps_late = True
     try:
         ctx.at("turn.read")
-        seen = await ctx.origins.read(call)
+        seen = await ctx.origins.read(call, turn)
     except StoreError as error:
         reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
         return Ended(call=call, started=accepted.started, tool=tool, reading=reading)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from interlock.engine.turn_tail import Newer, TurnTail
+from interlock.engine.turns import FoldedTurn
 from interlock.policy.provenance import TurnHistory
 from interlock.ports import Faults, Store
 from interlock.records import Content, Stored
@@ -62,8 +63,9 @@ class OriginIndexes:
         self._faults = faults
         self._kept: OrderedDict[str, SeenTurns] = OrderedDict()
 
-    async def read(self, call: Call) -> TurnHistory:
-        """What was seen up to now in the turns that a call belongs to, in whatever process."""
+    async def read(self, call: Call, here: FoldedTurn | None = None) -> TurnHistory:
+        """What was seen up to now in the turns that a call belongs to, in whatever process; `here`: its own turn, where
+        that was read for this call."""
         outermost = call.root_turn or call.turn
         turns = self._find(outermost)
         self._at("origins.read")
@@ -71,11 +73,13 @@ class OriginIndexes:
             # First: what the user has pointed at is known when it is read.
             turns.seen.say(call.question)
             if outermost is not None:
-                await self._catch_up(turns, outermost, call.turn or outermost)
+                await self._catch_up(turns, outermost, call.turn or outermost, here)
         return turns.seen
 
     def _find(self, outermost: str | None) -> SeenTurns:
-        found = SeenTurns(TurnHistory(self._watched), {}, asyncio.Lock(), set())
+        found = None if outermost is None else self._kept.get(outermost)
+        if found is None:
+            found = SeenTurns(TurnHistory(self._watched), {}, asyncio.Lock(), set())
         if outermost is None:  # a call of its own: nothing was seen before it
             return found
         found = self._kept.setdefault(outermost, found)
@@ -84,14 +88,15 @@ class OriginIndexes:
             self._kept.popitem(last=False)
         return found
 
-    async def _catch_up(self, turns: SeenTurns, outermost: str, here: str) -> None:
-        left = list(dict.fromkeys((outermost, *turns.tails, here)))
+    async def _catch_up(self, turns: SeenTurns, outermost: str, own: str, here: FoldedTurn | None) -> None:
+        left = list(dict.fromkeys((outermost, *turns.tails, own)))
         for turn in left:  # grows: a turn names those that it has delegated to, and those of its session before it
             tail = turns.tails.setdefault(turn, TurnTail(self._store, turn, self._faults))
-            newer = await tail.newer() or Newer((), {})
+            late = here.late.newer_than(tail, here.tail.ends) if here is not None and turn == own else None
+            newer = late or await tail.newer() or Newer((), {})
             for record in tail.fresh(newer):
                 if record.kind == "call":
-                    await self._see_call(turns.seen, record, record.content())
+                    await self._see_call(turns.seen, record, newer.content(record))
                 elif record.kind == "turn" and record.status in _EVENTS:
                     more = await self._see_event(turns, record, turn, outermost)
                     left += [other for other in more if other not in left]
@@ -125,7 +130,10 @@ class OriginIndexes:
             return
         whole = await self._beside(record) if content.payload else {}
         arguments, value = whole.get("arguments", content.arguments), whole.get("value", content.value)
+        seen.note_call(record.tool, arguments, value, record.status)
         labels, reads = self._labels(record.tool), content.change is None
+        if not reads and (value is None or value is True or value is False):
+            return  # done, and no word about it
         source = seen.index.source(record.id, record.tool, arguments, labels, content.arguments, reads=reads)
         if content.payload and _is_large(value):
             self._at("origins.take_apart")
@@ -133,7 +141,6 @@ class OriginIndexes:
         else:
             entries = seen.index.take_apart(source, value)
         seen.index.take_in(entries)
-        seen.note_call(record.tool, arguments, value, record.status)
 
     async def _beside(self, record: Stored) -> dict[str, Json]:
         self._at("origins.payload")

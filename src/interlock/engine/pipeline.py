@@ -82,7 +82,7 @@ class Engine:
 async def _look_up(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn | None) -> Accepted | Ended:
     """What else has to be known before any rule is asked: where arguments come from, and the same or again."""
     if accepted.traces:
-        work = trace_arguments(ctx, accepted)
+        work = trace_arguments(ctx, accepted, turn)
         traced = await _in_time(ctx, accepted.facts.call, accepted.started, work)
         if isinstance(traced, Ended):
             return traced

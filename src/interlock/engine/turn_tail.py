@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from interlock.ports import Faults, Query, Store, lanes_of
-from interlock.records import Stored
+from interlock.records import Content, Stored
+
+_MOST_LATE = 16
 
 
 class Newer(msgspec.Struct, frozen=True):
@@ -15,6 +17,41 @@ class Newer(msgspec.Struct, frozen=True):
 
     records: Sequence[Stored]
     ends: Mapping[int, int]
+    contents: Mapping[int, Content] = {}
+    """Of those that were decoded before."""
+
+    def content(self, record: Stored) -> Content:
+        """What a record says."""
+        return self.contents.get(record.id) or record.content()
+
+
+class LateRecords:
+    """What was read of a turn lately, with its contents: for whoever else reads the turn, so that it is read once."""
+
+    def __init__(self, *, wanted: bool) -> None:
+        self._since: dict[int, int] | None = {} if wanted else None
+        """How far every lane had been read before the first of them; None: nobody has asked for them yet."""
+        self._kept: list[tuple[Stored, Content | None]] = []
+
+    def keep(self, fresh: Sequence[tuple[Stored, Content | None]], ends: Mapping[int, int]) -> None:
+        """These were read now, and up to here."""
+        if self._since is None:
+            return
+        if len(self._kept) + len(fresh) <= _MOST_LATE:
+            self._kept += fresh
+        else:
+            self._kept, self._since = [], dict(ends)
+
+    def newer_than(self, tail: TurnTail, ends: Mapping[int, int]) -> Newer | None:
+        """What another reader of the turn has not read yet, up to here; None where not all of it is kept."""
+        since = self._since
+        if since is None:
+            self._since = dict(ends)
+        if since is None or any(tail.ends.get(lane, 0) < end for lane, end in since.items()):
+            return None
+        kept = tuple(self._kept)
+        contents = {record.id: content for record, content in kept if content is not None}
+        return Newer([record for record, _content in kept], dict(ends), contents)
 
 
 class TurnTail:
@@ -69,6 +106,11 @@ class TurnTail:
         """From now on they count as read."""
         for lane, end in newer.ends.items():
             self._ends[lane] = max(end, self._ends.get(lane, 0))
+
+    @property
+    def ends(self) -> Mapping[int, int]:
+        """How far every lane has been read."""
+        return self._ends
 
     def _at(self, point: str) -> None:
         if self._faults is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from interlock.canonical import encode_canonical
-from interlock.engine.turn_tail import Newer, TurnTail
+from interlock.engine.turn_tail import LateRecords, Newer, TurnTail
 from interlock.ports import Faults, Store, digest_of
 from interlock.records import Content, Stored
 from interlock.state import wildcard
@@ -60,8 +60,9 @@ class Made(msgspec.Struct, frozen=True, gc=False):
 class FoldedTurn:
     """What one turn has recorded, as rules and repeated calls need it. It grows with the turn."""
 
-    def __init__(self, tail: TurnTail, keyed: Any) -> None:
+    def __init__(self, tail: TurnTail, keyed: Any, *, keeps_late: bool = False) -> None:
         self.tail = tail
+        self.late = LateRecords(wanted=keeps_late)
         self.view = TurnView()
         """What rules are told."""
         self._keyed = keyed
@@ -101,6 +102,9 @@ class FoldedTurn:
         fresh = self.tail.fresh(newer)
         calls = [(record, record.content()) for record in fresh if record.kind == "call"]
         self.tail.advance(newer)
+        if fresh:
+            decoded = {record.id: content for record, content in calls}
+            self.late.keep([(record, decoded.get(record.id)) for record in fresh], self.tail.ends)
         intents = [record for record in fresh if record.kind == "intent"]
         self._begun.update((record.actor, record.call) for record in intents)
         self._changed = max(self._changed, *(record.id for record in intents)) if intents else self._changed
@@ -158,6 +162,8 @@ class FoldedTurns:
         self._calls = 0
         self._changes: OrderedDict[str, int] = OrderedDict()
         """By outermost turn: the newest change that this process has begun in it or in a turn that it delegated to."""
+        self.keeps_late = False
+        """Whether somebody else reads turns, too: those that come."""
         self._changing = threading.Lock()  # calls may run on loops of several threads
 
     def note_change(self, call: Call, intent: int) -> None:
@@ -198,7 +204,8 @@ class FoldedTurns:
         with self._changing:
             folded = self._kept.get(turn)
             if folded is None:
-                folded = self._kept[turn] = FoldedTurn(TurnTail(self._store, turn, self._faults), self._keyed)
+                tail = TurnTail(self._store, turn, self._faults)
+                folded = self._kept[turn] = FoldedTurn(tail, self._keyed, keeps_late=self.keeps_late)
             self._kept.move_to_end(turn)
             return folded
 

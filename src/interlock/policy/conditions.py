@@ -97,7 +97,7 @@ class Condition:
     def evaluate(self, facts: Facts) -> Any:
         """Its value; ConditionError if CEL cannot say."""
         try:
-            data = {variable.name: variable.read(facts) for variable in self.variables}
+            data = {variable.name: _as_given(variable.read(facts)) for variable in self.variables}
         except _UNREADABLE as error:
             raise ConditionError(f"{type(error).__name__}: {error}") from None
         return self.evaluate_on(data)
@@ -145,7 +145,7 @@ class JointCondition:
             raise ConditionError(f"{type(error).__name__}: {error}") from None
         if mask is not None:
             return mask
-        data = dict(zip(self._names, values, strict=True))
+        data = dict(zip(self._names, map(_as_given, values), strict=True))
         _refuse_nul(data)
         mask = self._run(data)
         # An error of CEL comes as a value, its text, and `_Mask` does not look at types.
@@ -155,7 +155,7 @@ class JointCondition:
             # All at once: there is no order of use, which every hit would have to pay for.
             if len(kept) >= _MOST_KEPT:
                 kept.clear()
-            if sum([len(value) for value in values if type(value) is str]) <= _LONGEST_KEPT:
+            if sum([_length(value) for value in values]) <= _LONGEST_KEPT:
                 kept[values] = mask
         return mask
 
@@ -176,6 +176,17 @@ def _build_reader(variables: tuple[Variable, ...]) -> tuple[tuple[str, ...], Cal
     if not rest:
         return names, lambda facts: items(facts.arguments) + facts_of(facts)
     return names, lambda facts: (*items(facts.arguments), *facts_of(facts), *[read(facts) for read in rest])
+
+
+def _as_given(value: Any) -> Any:
+    """A value as CEL takes it: texts are read as tuples, so that answers can be kept by them."""
+    return list(value) if type(value) is tuple else value
+
+
+def _length(value: Any) -> int:
+    if type(value) is tuple:
+        return sum(map(len, value))
+    return len(value) if type(value) is str else 0
 
 
 def _refuse_nul(value: Any) -> None:

@@ -65,8 +65,8 @@ def _fact_variables(tool: Tool) -> list[Variable]:
         _fact("tool", text, lambda f: f.call.tool, domain=(tool.name,)),
         _fact("effect", text, lambda _f: tool.effect.value, domain=(tool.effect.value,)),
         _fact("mode", text, lambda f: f.call.mode, domain=modes, where="call.mode"),
-        _fact("capabilities", _TEXTS, lambda f: sorted(f.grant.capabilities)),
-        _fact("evidence", _TEXTS, lambda f: list(f.call.evidence)),
+        _fact("capabilities", _TEXTS, lambda f: tuple(sorted(f.grant.capabilities))),
+        _fact("evidence", _TEXTS, lambda f: tuple(f.call.evidence)),
         Variable(
             name="confidence",
             check=cel.Type("google.protobuf.DoubleValue"),
@@ -75,12 +75,12 @@ def _fact_variables(tool: Tool) -> list[Variable]:
         ),
         _fact("turn.id", text, lambda f: f.call.turn or ""),
         _fact("turn.calls", whole, lambda f: f.turn.calls),
-        _fact("turn.tools", _TEXTS, lambda f: list(f.turn.tools)),
-        _fact("turn.untrusted", _TEXTS, lambda f: list(f.turn.untrusted)),
+        _fact("turn.tools", _TEXTS, lambda f: tuple(f.turn.tools)),
+        _fact("turn.untrusted", _TEXTS, lambda f: tuple(f.turn.untrusted)),
         _fact("turn.tainted", cel.Type.BOOL, lambda f: bool(f.turn.untrusted)),
         _fact("plan.risk", text, lambda f: (f.plan.risk if f.plan else None) or ""),
         _fact("plan.diff", text, lambda f: (f.plan.diff if f.plan else None) or ""),
-        _fact("plan.keys", _TEXTS, lambda f: list(f.plan.keys if f.plan else ())),
+        _fact("plan.keys", _TEXTS, lambda f: tuple(f.plan.keys) if f.plan else ()),
         _fact("plan.before", dyn, lambda f: f.plan.before if f.plan else None),
         _fact("plan.after", dyn, lambda f: f.plan.after if f.plan else None),
     ]
@@ -97,15 +97,19 @@ def _origin_variables(tool: Tool) -> Iterator[Variable]:
     # A read that leads nowhere has nothing to be asked for, and no value that could be wrong.
     may_be = tool.effect is not Effect.READ or Role.SINK in tool.roles.values()
     yield _tracing("turn.question", cel.Type.STRING, lambda f: trace(f).question)
-    yield _tracing("turn.intents", _TEXTS, lambda f: list(trace(f).seen.intents))
+    yield _tracing("turn.intents", _TEXTS, lambda f: tuple(trace(f).seen.intents))
     yield (
         _fact("turn.asked", truth, lambda _f: True)
         if tool.effect is Effect.READ
         else _tracing("turn.asked", truth, lambda f: trace(f).is_asked(f.arguments))
     )
-    yield _tracing("origin.carries", _TEXTS, lambda f: trace(f).carries(f.arguments))
+    yield _tracing("origin.carries", _TEXTS, lambda f: tuple(trace(f).carries(f.arguments)))
     yield _tracing("origin.to_known", truth, lambda f: trace(f).leads_to_known(f.arguments))
-    yield _tracing("origin.unknown", _TEXTS, lambda f: [item.field for item in trace(f).suspects(f.arguments)], may_be)
+    yield (
+        _tracing("origin.unknown", _TEXTS, lambda f: tuple(item.field for item in trace(f).suspects(f.arguments)))
+        if may_be
+        else _fact("origin.unknown", _TEXTS, lambda _f: ())
+    )
     for name in tool.input.shown.get("properties", {}):
         if not _IDENTIFIER.fullmatch(name):
             continue
@@ -136,13 +140,18 @@ def _calls_variable(tool: str) -> Variable:
     )
 
 
-def _tracing(name: str, kind: Any, read: Callable[[Facts], Any], traces: bool = True) -> Variable:
-    return Variable(name=name, check=kind, run=kind, read=read, is_exact=kind in _EXACT, traces=traces)
+def _is_exact(kind: Any) -> bool:
+    """Whether values that are equal are the same: texts are read as tuples, which can be looked up."""
+    return kind in _EXACT or kind is _TEXTS
 
 
-def _tools(trace: Callable[[Facts], Trace], field: str, facts: Facts) -> list[str]:
+def _tracing(name: str, kind: Any, read: Callable[[Facts], Any]) -> Variable:
+    return Variable(name=name, check=kind, run=kind, read=read, is_exact=_is_exact(kind), traces=True)
+
+
+def _tools(trace: Callable[[Facts], Trace], field: str, facts: Facts) -> tuple[str, ...]:
     found = trace(facts).of(field, facts.arguments.get(field))
-    return list(dict.fromkeys(tool for origin in found for tool in origin.tools))
+    return tuple(dict.fromkeys(tool for origin in found for tool in origin.tools))
 
 
 def _links_known(trace: Callable[[Facts], Trace], field: str, facts: Facts) -> bool:
@@ -162,12 +171,13 @@ _ORIGINS: dict[str, Callable[[Origin], bool]] = {
 def _fact(
     name: str, kind: Any, read: Callable[[Facts], Any], *, domain: tuple[Json, ...] | None = None, where: str = ""
 ) -> Variable:
-    return Variable(name=name, check=kind, run=kind, read=read, domain=domain, is_exact=kind in _EXACT, where=where)
+    return Variable(name=name, check=kind, run=kind, read=read, domain=domain, is_exact=_is_exact(kind), where=where)
 
 
 def _limit_variable(name: str, value: Json) -> Variable:
     kinds = {bool: cel.Type.BOOL, int: cel.Type.INT, float: cel.Type.DOUBLE, str: cel.Type.STRING}
-    return _fact(f"limits.{name}", kinds.get(type(value), _TEXTS), lambda _f: value, domain=(value,))
+    read = tuple(value) if isinstance(value, list) else value
+    return _fact(f"limits.{name}", kinds.get(type(value), _TEXTS), lambda _f: read, domain=(value,))
 
 
 class _Arguments:

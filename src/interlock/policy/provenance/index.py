@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -37,10 +39,13 @@ from interlock.tools.labels import FieldLabels, Label
 from interlock.tools.roles import is_measure
 from interlock.values import Json, shorten
 
+_WORD = re.compile(r"[^\W_]+")
 _ORDER = {label: number for number, label in enumerate(Label)}
 _MOST_PLACES = 8
 _MOST_TRIED = 2_000
 """So many places of a word are tried; a value that is made of words which stand everywhere is found by then."""
+_FEW_LEAVES, _SHORT_FORMS = 200, 20_000
+"""So many fields and characters are looked through as they are: to take their words in costs more."""
 _MOST_SAID = 60
 _USER = "the user's words"
 _MOST_PIECES = 12
@@ -49,6 +54,7 @@ _IN_A_ROW = 5
 """So many words one behind the other are taken from where they stand."""
 _LONG_NUMBER, _LONG_WORD = 6, 8
 _FIELDS = (Label.OWN, Label.PLAIN)
+_BY_USER = Label.USER  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 
 
 class _Leaf(msgspec.Struct, frozen=True, gc=False):
@@ -69,7 +75,9 @@ class OriginIndex:
         self._values: dict[tuple[str, str], list[int]] = {}
         self._stream: list[str] = []
         self._starts: list[int] = []
-        self._places: dict[str, array[int]] = {}
+        self._places: defaultdict[str, array[int]] = defaultdict(partial(array, "Q"))
+        self._fresh_chars = 0
+        """Of what was added since words were taken in."""
         self._user = " "
         self._rows = 0
         self._anchors: dict[str, set[str]] = {}
@@ -82,7 +90,7 @@ class OriginIndex:
         form = plain(text[:LONGEST_TEXT])
         words = words_of(form)
         self._user += f"{' '.join(words)} "
-        at = LeafPlace(0, "", _USER, Label.USER, pointed=True)
+        at = LeafPlace(0, "", _USER, _BY_USER, pointed=True)
         self._add(at, form, values_in(form), {})
         for number in {NUMBERS[word] for word in words if word in NUMBERS}:
             self._add(at, number, [("number", number)], {})
@@ -133,14 +141,18 @@ class OriginIndex:
     def _add(self, at: LeafPlace, form: str, values: Collection[tuple[str, str]], rivals: Mapping[str, int]) -> None:
         number = len(self._leaves)
         self._leaves.append(_Leaf(at, form, rivals))
+        self._fresh_chars += len(form)
         self._whole.setdefault(form, []).append(number)
         for key in values:
             self._values.setdefault(key, []).append(number)
-        if at.label is Label.USER or (at.label in _FIELDS and at.pointed):
-            for kind, value in values if at.label is Label.USER or len(values) == 1 else ():
+        if not values:
+            return
+        said, is_field = at.label is _BY_USER, at.label in _FIELDS
+        if said or (is_field and at.pointed):
+            for kind, value in values if said or len(values) == 1 else ():
                 if kind in LEADING:
                     self._anchors.setdefault(kind, set()).add(value)
-        if at.label in _FIELDS and at.row and is_measure(at.path):
+        if is_field and at.row and is_measure(at.path):
             self._measures.setdefault(at.row, set()).update(kind for kind, _value in values)
 
     def measures(self, row: int) -> Collection[str]:
@@ -148,12 +160,19 @@ class OriginIndex:
         return self._measures.get(row, ())
 
     def _index_words(self) -> None:
-        """Take the words in of what was added since: most values are found without."""
+        """Take the words in of what was added since, once that is too much to be looked through."""
+        if self._is_little():
+            return
         for leaf in self._leaves[len(self._starts) :]:
-            self._starts.append(len(self._stream))
-            for place, word in enumerate(words_of(leaf.form), len(self._stream)):
-                self._places.setdefault(word, array("Q")).append(place)
-                self._stream.append(word)
+            words, start = words_of(leaf.form), len(self._stream)
+            self._starts.append(start)
+            self._stream += words
+            for place, word in enumerate(words, start):
+                self._places[word].append(place)
+        self._fresh_chars = 0
+
+    def _is_little(self) -> bool:
+        return self._fresh_chars <= _SHORT_FORMS and len(self._leaves) - len(self._starts) <= _FEW_LEAVES
 
     def find(self, form: str) -> Origin:
         """Where a value stands that is compared in this form."""
@@ -171,14 +190,25 @@ class OriginIndex:
             for number in set.intersection(*everywhere) - found.keys():
                 sole = all(self._leaves[number].rivals.get(value.kind) == 1 for value in values)
                 found[number] = self._place(number, whole=False, sole=sole, rivalled=rivalled)
-        else:
-            for number in self._with_words(words_of(form)):
-                if number not in found and self._stands_in(form, number):
-                    found[number] = self._place(number, whole=False, sole=False)
-            if not found:
-                found = self._compose(form)
+        elif values or self._may_stand(form):
+            self._find_by_words(form, found)
+        if len(found) < 2:
+            return Origin(tuple(found.values()))
         places = sorted(found.values(), key=lambda place: (_ORDER[place.label], not place.whole, place.record))
         return Origin(tuple(_best(places)))
+
+    def _find_by_words(self, form: str, found: dict[int, Occurrence]) -> None:
+        for number in self._with_words(words_of(form)):
+            if number not in found and self._stands_in(form, number):
+                found[number] = self._place(number, whole=False, sole=False)
+        if not found:
+            found |= self._compose(form)
+
+    def _may_stand(self, form: str) -> bool:
+        """Whether there is anything to look through; most names that a model looks something up by are new."""
+        if " " in form or not self._is_little() or form in self._places:
+            return True
+        return not _WORD.fullmatch(form) or any(form in leaf.form for leaf in self._leaves[len(self._starts) :])
 
     def _stands_in(self, form: str, number: int) -> bool:
         """A name of one word is that name, and not one that differs from it by a sign."""
@@ -235,7 +265,17 @@ class OriginIndex:
     def _with_words(self, words: list[str]) -> Iterator[int]:
         """The leaves in which these words stand one behind the other."""
         self._index_words()
-        if not words or any(word not in self._places for word in words):
+        if not words:
+            return
+        yield from self._with_words_indexed(words)
+        longest = max(words, key=len)
+        for number in range(len(self._starts), len(self._leaves)):
+            form = self._leaves[number].form
+            if longest in form and _is_part(words, words_of(form)):
+                yield number
+
+    def _with_words_indexed(self, words: list[str]) -> Iterator[int]:
+        if any(word not in self._places for word in words):
             return
         rarest = min(range(len(words)), key=lambda at: len(self._places[words[at]]))
         last = -1
@@ -254,15 +294,23 @@ class OriginIndex:
         return Occurrence(at.record, at.tool, at.path, at.label, whole, sole, at.pointed, at.asked, rivalled, at.row)
 
 
+def _is_part(words: list[str], of: list[str]) -> bool:
+    """Whether words stand in others one behind the other."""
+    count = len(words)
+    return any(word == words[0] and of[at : at + count] == words for at, word in enumerate(of))
+
+
 def _in_row(numbers: Iterable[int], leaves: Sequence[_Leaf], row: int) -> list[int]:
     return [number for number in numbers if leaves[number].at.row == row]
 
 
 def _is_steering(form: str, origin: Origin) -> bool:
     """Whether an argument stands only in a text, so that whoever has written that has chosen it."""
+    if not origin.places:
+        return False
     good = origin.user or origin.trusted or origin.whole
     is_some = len(form) >= TELLING or (len(form) > 1 and any(map(str.isdigit, form)))
-    return is_some and bool(origin.places) and not good
+    return is_some and not good
 
 
 def _tells(value: Found) -> bool:

@@ -17,6 +17,8 @@ from interlock.values import Json
 
 TELLING = 4
 """A shorter field points at nothing."""
+_PLAIN, _FREE = Label.PLAIN, Label.FREE
+_NO_VALUES: frozenset[tuple[str, str]] = frozenset()
 _MOST_LEAVES = 100_000
 """Of one result; what comes after them is from nowhere."""
 
@@ -68,14 +70,14 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
             if form in source.echo:
                 continue
             label = labels.get(place) or labels.setdefault(place, source.labels.of(place))
-            if not place and label is Label.PLAIN and is_text:
-                label = Label.FREE
+            if label is _PLAIN and (source.steered or (is_text and not place)):
+                label = _FREE
             yield (
                 LeafPlace(
                     source.record,
                     source.tool,
                     _path_text(place),
-                    Label.FREE if source.steered and label is Label.PLAIN else label,
+                    label,
                     source.pointed or row.named,
                     source.said,
                     number,
@@ -96,7 +98,7 @@ class _Row(msgspec.Struct, frozen=True, gc=False):
     """An object in a result, without those inside it: its leaves, and the values of a kind in each."""
 
     leaves: list[tuple[tuple[str, ...], str]]
-    values: list[set[tuple[str, str]]]
+    values: list[frozenset[tuple[str, str]]]
     rivals: Mapping[str, int]
     named: bool
     """The user has named it."""
@@ -106,7 +108,7 @@ def _rows(source: ResultSource, value: Json) -> Iterator[_Row]:
     left = _MOST_LEAVES
     for number, (path, row) in enumerate(_objects((), value)):
         is_all = number == 0
-        leaves = [(place, form) for place, leaf in flatten(path, row, inner=False) if (form := form_of(leaf))][:left]
+        leaves = [(place, form) for place, leaf in _own_leaves(path, row) if (form := form_of(leaf))][:left]
         left -= len(leaves)
         if leaves:
             values = [values_in(form) for _place, form in leaves]
@@ -136,10 +138,10 @@ def _common_words() -> frozenset[str]:
     )
 
 
-def _count_kinds(values: Iterable[set[tuple[str, str]]]) -> dict[str, int]:
+def _count_kinds(values: Iterable[frozenset[tuple[str, str]]]) -> dict[str, int]:
     """How many different values there are of each kind."""
     counts: dict[str, int] = {}
-    for kind, _form in set[tuple[str, str]]().union(*values):
+    for kind, _form in set().union(*filter(None, values)):
         counts[kind] = counts.get(kind, 0) + 1
     return counts
 
@@ -150,9 +152,10 @@ def is_said(form: str, user: str) -> bool:
     return bool(words) and f" {words} " in user
 
 
-def values_in(form: str) -> set[tuple[str, str]]:
+def values_in(form: str) -> frozenset[tuple[str, str]]:
     """The values of a kind in a text."""
-    return {(found.kind, found.form) for found in find_values(form)}
+    values = find_values(form)
+    return frozenset([(found.kind, found.form) for found in values]) if values else _NO_VALUES
 
 
 def flatten(path: tuple[str, ...], value: Json, *, inner: bool = True) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -167,6 +170,18 @@ def flatten(path: tuple[str, ...], value: Json, *, inner: bool = True) -> Iterat
                 yield from flatten(path, item, inner=inner)
     else:
         yield path, value
+
+
+def _own_leaves(path: tuple[str, ...], row: Json) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The leaves of a row, without those of objects inside; most are its fields."""
+    if not isinstance(row, dict):
+        yield from flatten(path, row, inner=False)
+        return
+    for key, item in row.items():
+        if isinstance(item, list | tuple):
+            yield from flatten((*path, str(key)), item, inner=False)
+        elif not isinstance(item, dict):
+            yield (*path, str(key)), item
 
 
 def _objects(path: tuple[str, ...], value: Json) -> Iterator[tuple[tuple[str, ...], Json]]:

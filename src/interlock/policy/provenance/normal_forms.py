@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ LONGEST_TEXT = 1_000_000
 """Characters of one text that are looked through; what comes after them is from nowhere."""
 LEADING = ("address", "link", "account")
 """What leads somewhere, wherever it stands."""
+_SHORT = 100
 _COUNTED = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 NUMBERS = {word: str(number) for number, word in enumerate(_COUNTED, 1)}
 """What people write out."""
@@ -54,8 +55,9 @@ class Found(msgspec.Struct, frozen=True, gc=False):
 
 def plain(text: str) -> str:
     """A text without differences that nobody sees: compatibility forms, case, invisible characters, runs of spaces."""
-    if not text.isascii():
-        text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    if text.isascii():
+        return " ".join(text.lower().split())
+    text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     return " ".join(text.casefold().split())
 
 
@@ -66,6 +68,8 @@ def words_of(text: str) -> list[str]:
 
 def form_of(value: Any) -> str:
     """How one value is compared: a number by its amount, a text by `plain`."""
+    if type(value) is str:
+        return plain(value[:LONGEST_TEXT])
     if isinstance(value, bool) or value is None:
         return ""
     if isinstance(value, int | float | Decimal):
@@ -82,10 +86,14 @@ def number_form(value: object) -> str:
     return f"{number.normalize():f}" if number.is_finite() else plain(str(value))
 
 
-def find_values(text: str) -> list[Found]:
+def find_values(text: str) -> Sequence[Found]:
     """Everything in a plain text that is of a kind: addresses, links, accounts, dates, times, numbers."""
     if _HINT.search(text) is None:
-        return []
+        return ()
+    return _find_in_short(text) if len(text) <= _SHORT else _find(text)
+
+
+def _find(text: str) -> tuple[Found, ...]:
     found: list[Found] = []
 
     def take(match: re.Match[str], read: Callable[[re.Match[str]], Iterator[Found]]) -> str:
@@ -98,7 +106,11 @@ def find_values(text: str) -> list[Found]:
             text = pattern.sub(partial(take, read=read), text)
         if hint is _DOTTED and _DIGITS.search(text) is None:
             break
-    return found
+    return tuple(found)
+
+
+_find_in_short = lru_cache(maxsize=4_096)(_find)
+"""What is returned is asked for next: a short text is looked at once."""
 
 
 def _address(match: re.Match[str]) -> Iterator[Found]:
@@ -145,7 +157,7 @@ def _time(match: re.Match[str]) -> Iterator[Found]:
     yield Found("time", f"{hour:02d}:{match['minute'] or '00'}", match[0])
 
 
-_AT, _DOTTED, _DIGITS = re.compile("@"), re.compile(r"[\w-]\.\w"), re.compile(r"\d")
+_AT, _DOTTED, _DIGITS = re.compile("@"), re.compile(r"\.\w"), re.compile(r"\d")
 """What has to stand in a text so that it is worth looking for a kind: to look for that is quicker."""
 _HINT = re.compile(r"[\d@.]")
 """A text without any of these has nothing of a kind."""

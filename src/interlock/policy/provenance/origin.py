@@ -5,6 +5,10 @@ from __future__ import annotations
 from interlock.tools.labels import Label
 from interlock.values import Value
 
+# Looked up once: on Python 3.11 a member of an enum costs as much as a call.
+_SAID, _FIELDS = (Label.USER, Label.CONSTANT), (Label.OWN, Label.PLAIN)
+_OWN, _MODEL = Label.OWN, Label.MODEL
+
 
 class Occurrence(Value, frozen=True):
     """Where a value stands: in a field of a record, or in the user's words (record 0)."""
@@ -46,27 +50,27 @@ class Origin(Value, frozen=True):
     @property
     def user(self) -> bool:
         """It stands in the user's own words, or is a choice or default of the tool."""
-        return self.nothing or any(place.label in (Label.USER, Label.CONSTANT) for place in self.places)
+        return self.nothing or any(place.label in _SAID for place in self.places)
 
     @property
     def whole(self) -> bool:
         """It is a whole leaf of a result that is not filled in by outsiders."""
-        return any(place.whole and place.label in (Label.OWN, Label.PLAIN) for place in self.places)
+        return any(place.whole and place.label in _FIELDS for place in self.places)
 
     @property
     def sole(self) -> bool:
         """It stands in a text, and is the only one of its kind there."""
-        return any(place.sole and place.label is not Label.MODEL for place in self.places)
+        return any(place.sole and place.label is not _MODEL for place in self.places)
 
     @property
     def pointed(self) -> bool:
         """It comes from a source that the user has pointed at."""
-        return any(place.pointed and place.label is not Label.MODEL for place in self.places)
+        return any(place.pointed and place.label is not _MODEL for place in self.places)
 
     @property
     def trusted(self) -> bool:
         """It stands in a field that is declared as one's own."""
-        return any(place.label is Label.OWN for place in self.places)
+        return any(place.label is _OWN for place in self.places)
 
     @property
     def known(self) -> bool:
@@ -81,4 +85,4 @@ class Origin(Value, frozen=True):
 
 
 def _is_sole_of_pointed(place: Occurrence) -> bool:
-    return place.pointed and place.sole and not place.rivalled and place.label is not Label.MODEL
+    return place.pointed and place.sole and not place.rivalled and place.label is not _MODEL

@@ -33,7 +33,7 @@ def is_asked_for(name: str, description: str, says: Iterable[str], question: str
         return False
     if named:
         return True
-    parts, words = tuple(name_parts(name)), tuple(_WORD.findall(plain(question)))
+    parts, words = _parts_of(name), _words_in(question)
     done_to, asked = _kinds(parts), _kinds(words)
     if done_to and asked:
         return bool(done_to & asked)
@@ -43,6 +43,16 @@ def is_asked_for(name: str, description: str, says: Iterable[str], question: str
         or not _things_of(parts)
         or bool(_things_of(parts) & _all_stems(words))
     )
+
+
+@lru_cache(maxsize=1024)
+def _parts_of(name: str) -> tuple[str, ...]:
+    return tuple(name_parts(name))
+
+
+@lru_cache(maxsize=256)
+def _words_in(question: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(plain(question)))
 
 
 @lru_cache(maxsize=256)
@@ -85,6 +95,7 @@ def _things_of(parts: tuple[str, ...]) -> frozenset[str]:
     return _all_stems(parts[1:])
 
 
+@lru_cache(maxsize=1024)
 def _all_stems(words: tuple[str, ...]) -> frozenset[str]:
     return frozenset(map(verb_table().stem, words))
 

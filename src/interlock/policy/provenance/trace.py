@@ -17,6 +17,9 @@ from interlock.tools.roles import Role
 from interlock.values import Effect, Json, shorten
 
 _MOST_LINKS = 200
+_MEASURES = (Role.AMOUNT, Role.DATE)
+# Looked up once: on Python 3.11 a member of an enum costs as much as a call.
+_SINK, _CONTENT, _SELECTOR, _CHOICE, _READ = Role.SINK, Role.CONTENT, Role.SELECTOR, Role.CHOICE, Effect.READ
 _MOST_SAID = 3
 _HERE = Origin((Occurrence(0, "", "the tool itself", Label.CONSTANT, whole=True),))
 _WHO = {
@@ -53,12 +56,12 @@ class Trace:
         self._tool = tool
         self.seen = seen
         self.question = seen.question
-        self._known: dict[tuple[str, str], Origin] = {}
+        self._known: dict[tuple[str, type, Any], Origin] = {}
 
     def is_asked(self, arguments: dict[str, Json]) -> bool:
         """Whether the user's words ask for what the tool does; of a read nothing is asked."""
         tool = self._tool
-        if tool.effect is Effect.READ:
+        if tool.effect is _READ:
             return True
         named = any(self._is_named(field, value) for field, value in arguments.items())
         return is_asked_for(tool.name, tool.description, tool.says, self.seen.request, named=named)
@@ -66,7 +69,7 @@ class Trace:
     def _is_named(self, field: str, value: Json) -> bool:
         """Whether the user has named which thing, or where to: then it is clear what is done to what. A number names
         nothing."""
-        if self._tool.roles.get(field) not in (Role.SELECTOR, Role.SINK):
+        if self._tool.roles.get(field) not in (_SELECTOR, _SINK):
             return False
         found = self.of(field, value) if any(map(str.isalpha, str(value))) else ()
         return bool(found) and all(any(place.label is Label.USER for place in origin.places) for origin in found)
@@ -81,7 +84,8 @@ class Trace:
 
     def suspects(self, arguments: dict[str, Json]) -> list[Suspect]:
         """The values that come from nowhere good, by what their arguments are for."""
-        rows = self._chosen_rows(arguments)
+        measures = any(self._tool.roles.get(field) in _MEASURES for field in arguments)
+        rows = self._chosen_rows(arguments) if measures else set()
         return [suspect for field, value in arguments.items() for suspect in self._suspects(field, value, rows)]
 
     def _chosen_rows(self, arguments: dict[str, Json]) -> set[int]:
@@ -89,7 +93,7 @@ class Trace:
         return {
             place.row
             for field, value in arguments.items()
-            if self._tool.roles.get(field, Role.SELECTOR) in (Role.SELECTOR, Role.SINK)
+            if self._tool.roles.get(field, _SELECTOR) in (_SELECTOR, _SINK)
             for origin in self.of(field, value)
             for place in origin.places
             if place.whole and place.row and place.label in (Label.OWN, Label.PLAIN)
@@ -102,7 +106,7 @@ class Trace:
 
     def leads_to_known(self, arguments: dict[str, Json]) -> bool:
         """Whether the call says where it goes, and everything of that is the user's, a field, or one's own."""
-        sinks = {field: value for field, value in arguments.items() if self._tool.roles.get(field) is Role.SINK}
+        sinks = {field: value for field, value in arguments.items() if self._tool.roles.get(field) is _SINK}
         found = [origin for field, value in sinks.items() for origin in self.of(field, value) if not origin.nothing]
         return bool(found) and all(origin.user or origin.trusted or origin.whole for origin in found)
 
@@ -113,17 +117,17 @@ class Trace:
 
     def _summary(self, field: str, value: Json) -> str:
         # Of a text that somebody reads, where that came from in it which leads somewhere.
-        is_content = self._tool.roles.get(field) is Role.CONTENT
+        is_content = self._tool.roles.get(field) is _CONTENT
         origins = self.links(value) if is_content else self.of(field, value)
         found = [origin.places[0] if origin.places else None for origin in origins if not origin.nothing]
         return "; ".join(dict.fromkeys("nowhere" if place is None else place.where for place in found[:_MOST_SAID]))
 
     def _suspects(self, field: str, value: Json, rows: set[int]) -> Iterator[Suspect]:
-        role = self._tool.roles.get(field, Role.SELECTOR)
-        if role is Role.CHOICE or (self._tool.effect is Effect.READ and role is not Role.SINK):
+        role = self._tool.roles.get(field, _SELECTOR)
+        if role is _CHOICE or (self._tool.effect is _READ and role is not _SINK):
             return
         for leaf in _leaves(value):
-            if role is Role.CONTENT:
+            if role is _CONTENT:
                 for shown, origin in self._links(leaf):
                     if not self._is_known(origin):
                         yield Suspect(field, role, self._shown_of(field, shown), origin)
@@ -136,13 +140,13 @@ class Trace:
         return "" if field in self._tool.redact else text
 
     def _is_good(self, role: Role, origin: Origin, leaf: Json, rows: set[int]) -> bool:
-        if role is Role.SINK:
+        if role is _SINK:
             # A read fetches; only an address on the net can carry anything out.
-            leads = self._tool.effect is not Effect.READ or any(f.kind == "link" for f in find_values(form_of(leaf)))
+            leads = self._tool.effect is not _READ or any(f.kind == "link" for f in find_values(form_of(leaf)))
             return not leads or self._is_known(origin)
         if origin.user or origin.whole or origin.trusted:
             return True
-        if role is Role.SELECTOR:
+        if role is _SELECTOR:
             # A number in a text that was pointed at may be any; a name is one, and so is a field.
             is_one = any(map(str.isalpha, str(leaf))) or any(place.whole and place.pointed for place in origin.places)
             return origin.known or (origin.pointed and is_one)
@@ -159,20 +163,23 @@ class Trace:
         return origin.user or origin.trusted or origin.whole if hands_over(self.question) else origin.known
 
     def _origin(self, field: str, leaf: Json) -> Origin:
+        known = self._known.get((field, type(leaf), leaf))
+        if known is None:
+            known = self._known[field, type(leaf), leaf] = self._find(field, leaf)
+        return known
+
+    def _find(self, field: str, leaf: Json) -> Origin:
         schema: dict[str, Json] = self._tool.input.schema.get("properties", {}).get(field, {})
         if leaf == schema.get("default", ...) or leaf in schema.get("enum", ()):
             return _HERE
         form = form_of(leaf)[:LONGEST_TEXT]
-        key = (field, form)
-        if key not in self._known:
-            # "Ann <ann@x.example>" goes where the address says.
-            leading = [one for one in find_values(form) if one.kind in LEADING] if self._leads(field) else []
-            is_named = len(leading) == 1 and leading[0].shown != form
-            self._known[key] = self._index.find(leading[0].shown if is_named else form)
-        return self._known[key]
+        # "Ann <ann@x.example>" goes where the address says.
+        leading = [one for one in find_values(form) if one.kind in LEADING] if self._leads(field) else []
+        is_named = len(leading) == 1 and leading[0].shown != form
+        return self._index.find(leading[0].shown if is_named else form)
 
     def _leads(self, field: str) -> bool:
-        return self._tool.roles.get(field) is Role.SINK
+        return self._tool.roles.get(field) is _SINK
 
     def _links(self, value: Json) -> Iterator[tuple[str, Origin]]:
         seen: set[str] = set()
