@@ -80,6 +80,38 @@ async def test_changes_of_a_turn_decode_each_record_once(store_url: str, decodes
         assert len(decodes) == len(set(decodes)) < CALLS
 
 
+TRACED = MEASURED + '[[use]]\npack = "provenance"\ntools = ["*"]\n'
+
+
+ABOUT: dict[str, Any] = {"actor": "a", "question": "put all of the others"}
+
+
+@tool(effect="read")
+async def find(number: int) -> dict[str, str]:
+    """Find the name of a number."""
+    return {"name": f"word{number}"}
+
+
+async def test_a_turn_whose_arguments_are_traced_is_decoded_once(store_url: str, decodes: list[int]) -> None:
+    async with running(*tools([]), find, store=store_url, policy=TRACED) as runtime:
+        for n in range(CALLS):
+            for name, given in (("find", {"number": n}), ("put", {"name": f"word{n}"})):
+                assert (await runtime.call(name, given, turn=f"t{n // 20}", **ABOUT)).ok
+        # The rules and repeats of the path read a turn, and where its arguments come from is known by the same reading.
+        again = len(decodes) - len(set(decodes))
+        assert again <= 1, "the first turn is read before anybody knows that its arguments are traced"
+
+
+async def test_of_a_turn_that_was_read_for_something_else_nothing_is_missed(store_url: str) -> None:
+    async with running(*tools([]), find, store=store_url, policy=TRACED) as runtime:
+        assert (await runtime.call("put", {"name": "word0"}, turn="t", **ABOUT)).status is Status.PARKED
+        for n in range(CALLS):  # more than are kept, and none of them is traced
+            assert (await runtime.call("find", {"number": n}, turn="t", **ABOUT)).ok
+        for n in (0, 17, CALLS - 1):
+            assert (await runtime.call("put", {"name": f"word{n}"}, turn="t", **ABOUT)).ok
+        assert (await runtime.call("put", {"name": "word1234"}, turn="t", **ABOUT)).status is Status.PARKED
+
+
 async def test_rounds_of_a_turn_decode_each_record_once(store_url: str, decodes: list[int]) -> None:
     agent = Agent(name="a", tools=("echo",), default="echo", semantic=False)
     async with running(*tools([]), store=store_url, policy=ALLOW) as runtime:

@@ -43,6 +43,8 @@ async def trace_arguments(ctx: EngineContext, accepted: Accepted, turn: FoldedTu
     ctx.turns.keeps_late = True
     try:
         ctx.at("turn.read")
+        if turn is None and call.turn is not None:  # whoever reads it next need not read this again
+            turn = await ctx.turns.read(call.turn)
         seen = await ctx.origins.read(call, turn)
     except StoreError as error:
         reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))

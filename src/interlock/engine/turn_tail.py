@@ -29,27 +29,27 @@ class LateRecords:
     """What was read of a turn lately, with its contents: for whoever else reads the turn, so that it is read once."""
 
     def __init__(self, *, wanted: bool) -> None:
-        self._since: dict[int, int] | None = {} if wanted else None
-        """How far every lane had been read before the first of them; None: nobody has asked for them yet."""
-        self._kept: list[tuple[Stored, Content | None]] = []
+        # How far every lane had been read before the first of them (None: nobody has asked for them yet), and they:
+        # together, as calls may run on loops of several threads.
+        self._kept: tuple[dict[int, int] | None, list[tuple[Stored, Content | None]]] = ({} if wanted else None, [])
 
-    def keep(self, fresh: Sequence[tuple[Stored, Content | None]], ends: Mapping[int, int]) -> None:
-        """These were read now, and up to here."""
-        if self._since is None:
+    def keep(self, fresh: Sequence[tuple[Stored, Content | None]]) -> None:
+        """These were read now; the oldest give way."""
+        since, kept = self._kept
+        if since is None:
             return
-        if len(self._kept) + len(fresh) <= _MOST_LATE:
-            self._kept += fresh
-        else:
-            self._kept, self._since = [], dict(ends)
+        kept = [*kept, *fresh]
+        given_up = {record.lane: record.id for record, _content in kept[:-_MOST_LATE]}
+        moved = {lane: max(number, since.get(lane, 0)) for lane, number in given_up.items()}
+        self._kept = ({**since, **moved}, kept[-_MOST_LATE:])
 
     def newer_than(self, tail: TurnTail, ends: Mapping[int, int]) -> Newer | None:
         """What another reader of the turn has not read yet, up to here; None where not all of it is kept."""
-        since = self._since
+        since, kept = self._kept
         if since is None:
-            self._since = dict(ends)
+            self._kept = (dict(ends), [])
         if since is None or any(tail.ends.get(lane, 0) < end for lane, end in since.items()):
             return None
-        kept = tuple(self._kept)
         contents = {record.id: content for record, content in kept if content is not None}
         return Newer([record for record, _content in kept], dict(ends), contents)
 

@@ -104,7 +104,7 @@ class FoldedTurn:
         self.tail.advance(newer)
         if fresh:
             decoded = {record.id: content for record, content in calls}
-            self.late.keep([(record, decoded.get(record.id)) for record in fresh], self.tail.ends)
+            self.late.keep([(record, decoded.get(record.id)) for record in fresh])
         intents = [record for record in fresh if record.kind == "intent"]
         self._begun.update((record.actor, record.call) for record in intents)
         self._changed = max(self._changed, *(record.id for record in intents)) if intents else self._changed
