@@ -20,7 +20,6 @@ from interlock.engine import (
     OriginIndexes,
     ToolBinding,
     ToolLimits,
-    labels_in,
 )
 from interlock.errors import ConfigError
 from interlock.metrics.events import log_record, span_observer
@@ -72,7 +71,7 @@ def assemble(
         **_governing(sources, registry, ruleset, snapshot_reader, {}),
         store=opened,
         turns=FoldedTurns(opened, keyed, faults),
-        origins=OriginIndexes(opened, labels_in(registry), faults, ruleset.watched),
+        origins=OriginIndexes(opened, registry, faults, ruleset.watched),
         clock=clock,
         ids=parts.get("ids") or SystemIds(),
         faults=faults,
@@ -100,7 +99,7 @@ def reassemble(ctx: EngineContext, sources: Sources) -> EngineContext:
     registry, ruleset = _compile(sources)
     governing = _governing(sources, registry, ruleset, ctx.snapshot_reader, ctx.bindings)
     # What was seen is labelled by the tools that there are now, and kept for the rules that there are.
-    origins = OriginIndexes(ctx.store, labels_in(registry), ctx.faults, ruleset.watched)
+    origins = OriginIndexes(ctx.store, registry, ctx.faults, ruleset.watched)
     return msgspec.structs.replace(ctx, **governing, origins=origins)
 
 
@@ -120,10 +119,12 @@ def _governing(
     written, settings = sources.policy, sources.settings
     mode = parse_mode(settings.mode) if settings.mode else written.mode or Mode.DRY_RUN
     bindings = {}
+    recalled = frozenset[str]().union(*(tool.recalls for tool in registry))
     for tool in registry:
         old = before.get(tool.name)
         limits = old.limits if old is not None and old.tool is tool else ToolLimits(tool)
-        bindings[tool.name] = _binding(tool, ruleset, mode, snapshot_reader, limits)
+        made = _binding(tool, ruleset, mode, snapshot_reader, limits)
+        bindings[tool.name] = msgspec.structs.replace(made, recalled=tool.name in recalled)
     return {
         "registry": registry,
         "ruleset": ruleset,

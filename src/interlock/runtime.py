@@ -28,10 +28,13 @@ _LONGEST_GIVEN = 1000
 """Characters of a name that a program gives: of an actor, a turn, a run, a call, a piece of evidence."""
 _LOOK_AGAIN_S = 0.01
 _MOST_NAMES = 1000
-_NAMES = frozenset(("principal", "on_behalf_of", "turn", "run", "parent", "ticket", "plan", "call_id", "root_turn"))
+_NAMES = frozenset(
+    ("principal", "on_behalf_of", "turn", "run", "parent", "ticket", "plan", "call_id", "root_turn", "found_in")
+)
 _SEVERAL: dict[str, tuple[type, str]] = {
     "evidence": (str, "texts"),
     "offered": (str, "names of tools"),
+    "constants": (str, "names of arguments"),
     "locks": (Lock, "what `runtime.lock` gives"),
     "budgets": (Budget, "budgets (interlock.values.Budget)"),
 }
@@ -63,6 +66,8 @@ class CallDetails(TypedDict, total=False):
     budgets: tuple[Budget, ...]
     root_turn: str | None
     question: str | None
+    constants: tuple[str, ...]
+    found_in: str | None
 
 
 class Parts(TypedDict, total=False):

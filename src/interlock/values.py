@@ -142,6 +142,10 @@ class Call(Value, frozen=True):
     """The outermost turn of a delegation, whose budget is spent; None: the call's own turn."""
     question: str | None = None
     """What the user has said, where no turn was opened with it: values that stand in it are the user's own."""
+    constants: tuple[str, ...] = ()
+    """Arguments that the application fills in itself: where they come from is not for a rule to ask."""
+    found_in: str | None = None
+    """The turn in which its values were found, where it is made outside of that: they keep their labels."""
     locks: tuple[Lock, ...] = ()
     """Leases that the caller has: the call is made under them, or not at all."""
     lock_keys: tuple[str, ...] = ()
@@ -173,6 +177,8 @@ class Verdict(Value, frozen=True):
     """The records of the results that values stand in which come from nowhere good."""
     instead: str = ""
     """What may be done instead of what is refused."""
+    foreign: tuple[str, ...] = ()
+    """Of a tool whose words another one recalls: digests of the values in them that come from nowhere good."""
 
 
 class Versioned(Value, frozen=True):

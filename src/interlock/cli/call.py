@@ -57,6 +57,10 @@ def run(given: argparse.Namespace) -> int:
     return 0 if outcome.status in (Status.OK, Status.NO_DATA, Status.PLANNED) else 1
 
 
+def _words_of(tool: str, arguments: Json) -> str:
+    return f"{tool.replace('_', ' ')} {msgspec.json.encode(arguments).decode()}"
+
+
 async def _call(given: argparse.Namespace, arguments: Json) -> Outcome:
     async with open_runtime(given, exists=False) as runtime:
         # What a person types once is one call; whoever types it again means it again.
@@ -72,6 +76,8 @@ async def _call(given: argparse.Namespace, arguments: Json) -> Outcome:
                 plan=given.digest,
                 ticket=given.ticket,
                 call_id=call_id,
+                # Outside of a turn, what somebody types is what the user says.
+                question=None if given.turn else _words_of(given.tool, arguments),
             )
         except asyncio.CancelledError:
             await _tell_end(runtime.store, Query(call=call_id, turn=given.turn, tool=given.tool), store_option(given))

@@ -41,6 +41,7 @@ def describe_contract(tool: Tool) -> dict[str, Any]:
             "others": tool.labels.default.value,
         },
         "roles": {name: role.value for name, role in tool.roles.items()},
+        "recalls": sorted(tool.recalls),
         "refusals": [kind.__name__ for kind in tool.refusals],
         "redact": sorted(tool.redact),
         "known_values": {field: _describe_values(known) for field, known in tool.known_values.items()},

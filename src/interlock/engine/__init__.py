@@ -6,7 +6,7 @@ from interlock.engine.halts import HaltSwitch
 from interlock.engine.heart import Heart
 from interlock.engine.limits import ToolLimits
 from interlock.engine.locks import hold_locks, release_dead
-from interlock.engine.origins import OriginIndexes, labels_in
+from interlock.engine.origins import OriginIndexes
 from interlock.engine.perform.write import probe
 from interlock.engine.pipeline import Engine
 from interlock.engine.turn_tail import TurnTail
@@ -37,7 +37,6 @@ __all__ = [
     "chain_fault",
     "claim_by_key",
     "hold_locks",
-    "labels_in",
     "links_of",
     "made_already",
     "made_by",

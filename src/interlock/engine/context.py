@@ -57,6 +57,8 @@ class ToolBinding(msgspec.Struct, frozen=True, kw_only=True):
     """The mode of calls that name none."""
     planner: Planner | None = None
     """Makes the plans of a tool that changes the world; a read needs none."""
+    recalled: bool = False
+    """Whether another tool recalls what is told to this one: then it is written down where that came from."""
 
 
 class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,8 +121,8 @@ class Accepted(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def traces(self) -> bool:
-        """Whether a rule asks where its arguments come from."""
-        return self.binding.rules.needs_origins
+        """Whether a rule asks where its arguments come from, or another tool recalls them."""
+        return self.binding.rules.needs_origins or self.binding.recalled
 
 
 class Admitted(msgspec.Struct, frozen=True, gc=False):

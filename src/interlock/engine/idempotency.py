@@ -17,7 +17,7 @@ from interlock.engine.store_waits import ask_in_time, settled_claim
 from interlock.engine.turns import FoldedTurn
 from interlock.engine.undo_chain import claims_to_mark, landings_since
 from interlock.errors import StoreError
-from interlock.policy.provenance import Trace
+from interlock.policy.provenance import GivenValues, Trace
 from interlock.reasons import Reason
 from interlock.resilience import Expired
 from interlock.state import LANDED, Claimed, ClaimState
@@ -49,7 +49,9 @@ async def trace_arguments(ctx: EngineContext, accepted: Accepted, turn: FoldedTu
     except StoreError as error:
         reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
         return Ended(call=call, started=accepted.started, tool=tool, reading=reading)
-    facts = msgspec.structs.replace(accepted.facts, trace=Trace(seen, tool))
+    digest = ctx.digest if accepted.binding.recalled else None
+    given = GivenValues(frozenset(call.constants), call.undoes is not None, digest)
+    facts = msgspec.structs.replace(accepted.facts, trace=Trace(seen, tool, given))
     return msgspec.structs.replace(accepted, facts=facts)
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 
+from interlock.engine.recalled import RecalledValues
 from interlock.engine.turn_tail import Newer, TurnTail
 from interlock.engine.turns import FoldedTurn
 from interlock.policy.provenance import TurnHistory
@@ -41,24 +42,19 @@ class SeenTurns(msgspec.Struct):
     """Turns of the same session, in which the user has spoken, too."""
 
 
-def labels_in(tools: Iterable[Tool]) -> Callable[[str], FieldLabels]:
-    """What is known of the results of a tool; of one that there is not any more, as little as of any."""
-    known = {tool.name: tool.labels for tool in tools}
-    return lambda name: known.get(name, _ERRORS)
-
-
 class OriginIndexes:
     """The delegations that a runtime has seen lately."""
 
     def __init__(
         self,
         store: Store,
-        labels: Callable[[str], FieldLabels],
+        tools: Iterable[Tool],
         faults: Faults | None,
         watched: frozenset[str] = frozenset(),
     ) -> None:
         self._store = store
-        self._labels = labels
+        self._tools = {tool.name: tool for tool in tools}
+        self._recalled = RecalledValues(store, faults)
         self._watched = watched
         self._faults = faults
         self._kept: OrderedDict[str, SeenTurns] = OrderedDict()
@@ -66,7 +62,7 @@ class OriginIndexes:
     async def read(self, call: Call, here: FoldedTurn | None = None) -> TurnHistory:
         """What was seen up to now in the turns that a call belongs to, in whatever process; `here`: its own turn, where
         that was read for this call."""
-        outermost = call.root_turn or call.turn
+        outermost = call.found_in or call.root_turn or call.turn
         turns = self._find(outermost)
         self._at("origins.read")
         async with turns.reading:
@@ -131,10 +127,15 @@ class OriginIndexes:
         whole = await self._beside(record) if content.payload else {}
         arguments, value = whole.get("arguments", content.arguments), whole.get("value", content.value)
         seen.note_call(record.tool, arguments, value, record.status)
-        labels, reads = self._labels(record.tool), content.change is None
+        tool, reads = self._tools.get(record.tool), content.change is None
+        labels = _ERRORS if tool is None else tool.labels  # of one that there is not any more, as little as of any
         if not reads and (value is None or value is True or value is False):
             return  # done, and no word about it
         source = seen.index.source(record.id, record.tool, arguments, labels, content.arguments, reads=reads)
+        if tool is not None and tool.recalls:
+            self._at("origins.recalled")
+            is_foreign = await self._recalled.find(sorted(tool.recalls))
+            source = msgspec.structs.replace(source, is_foreign=is_foreign)
         if content.payload and _is_large(value):
             self._at("origins.take_apart")
             entries = await asyncio.to_thread(seen.index.take_apart, source, value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from interlock.ports import Faults, Query, Store, lanes_of
 from interlock.records import Content, Stored
@@ -55,16 +56,16 @@ class LateRecords:
 
 
 class TurnTail:
-    """Where the reading of one turn stands.
+    """Where the reading of one turn stands, or that of all calls of one tool.
 
     Ids grow within a lane, and a lane shows them in that order, as whoever writes holds it until the commit. Between
     lanes there is no order: a smaller id may be seen later. So what has been read is known for each lane by itself.
     """
 
-    def __init__(self, store: Store, turn: str, faults: Faults | None) -> None:
+    def __init__(self, store: Store, turn: str | None, faults: Faults | None, *, tool: str | None = None) -> None:
         self._store = store
         self._faults = faults
-        self._turn = turn
+        self._all = Query(turn=turn, tool=tool)
         self._ends: dict[int, int] = {}
         # In a ledger of one lane the order of ids is the order in which they are seen: its end need not be asked for.
         self._in_order = lanes_of(store.identity.ledger) == 1
@@ -75,7 +76,7 @@ class TurnTail:
         Nothing counts as read until `advance`: whoever is cancelled here, or cannot decode it, reads it again.
         """
         if self._in_order:
-            records = await self._records(Query(after=max(self._ends.values(), default=0), turn=self._turn))
+            records = await self._records(replace(self._all, after=max(self._ends.values(), default=0)))
             return Newer(records, {records[-1].lane: records[-1].id} if records else {})
         known = dict(self._ends)
         self._at("turn.heads")
@@ -86,10 +87,10 @@ class TurnTail:
         moved = [lane for lane, end in ends.items() if end > known.get(lane, 0)]
         if not moved:
             return Newer((), ends)
-        query = Query(
+        query = replace(
+            self._all,
             after=min(known.get(lane, 0) for lane in moved),
             until=max(ends[lane] for lane in moved),
-            turn=self._turn,
         )
         found = await self._records(query)
         return Newer([record for record in found if record.id <= ends.get(record.lane, 0)], ends)

@@ -89,6 +89,7 @@ class _Ahead:
                 notes,
                 found=_note_seen(self._ctx, plan.keys, plan.before, _given_versions(plan)),
                 leaves=_digests(self._ctx, plan.after),
+                turn=change.turn,
             )
         )
         if claim is not None:
@@ -190,7 +191,7 @@ async def apply_set(
     for place, item in enumerate(planned):
         call_id = call_id_of(name, place)
         digest = on_versions(ctx.digest, item.digest, await so_far.expected_versions(item))
-        call = _call(ctx, Change(item.tool, item.arguments), writer.by, actor, turn=turn, mode=Mode.APPLY)
+        call = _call(ctx, Change(item.tool, item.arguments, item.turn), writer.by, actor, turn=turn, mode=Mode.APPLY)
         outcome = None
         if call_id not in undone:
             outcome = await run(msgspec.structs.replace(call, plan=digest, call_id=call_id))
@@ -297,4 +298,5 @@ def _call(ctx: EngineContext, change: Change, by: str, actor: str, *, turn: str 
         mode=mode,
         turn=turn,
         run=turn,
+        found_in=change.turn,
     )

@@ -19,6 +19,8 @@ class Change(msgspec.Struct, frozen=True):
 
     tool: str
     arguments: dict[str, Json]
+    turn: str | None = None
+    """The turn in which its values were found: they keep their labels."""
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -50,6 +52,8 @@ class PlannedChange(msgspec.Struct, frozen=True):
     """What it was planned on, by key; of a whole resource, by each of its keys."""
     leaves: tuple[str, ...] = ()
     """Digests of the states that it is to leave; empty where its tool cannot say."""
+    turn: str | None = None
+    """The turn in which its values were found."""
 
 
 def turn_of(name: str) -> str:

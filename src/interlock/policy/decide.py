@@ -110,7 +110,9 @@ def _explain(verdict: Verdict, facts: Facts) -> Verdict:
     """The verdict with where the arguments of this call came from, and that in its reason, if this is to say so."""
     if facts.trace is None:
         return verdict
-    verdict = msgspec.structs.replace(verdict, origins=facts.trace.summary(facts.arguments))
+    trace = facts.trace
+    found, foreign = trace.summary(facts.arguments), trace.foreign(facts.arguments)
+    verdict = msgspec.structs.replace(verdict, origins=found, foreign=foreign)
     if verdict.decision is Decision.ALLOW:
         return verdict
     suspects = facts.trace.suspects(facts.arguments)[:_MOST_SAID]

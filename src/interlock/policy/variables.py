@@ -155,7 +155,7 @@ def _tools(trace: Callable[[Facts], Trace], field: str, facts: Facts) -> tuple[s
 
 
 def _links_known(trace: Callable[[Facts], Trace], field: str, facts: Facts) -> bool:
-    return all(origin.known for origin in trace(facts).links(facts.arguments.get(field)))
+    return all(origin.known for origin in trace(facts).links(field, facts.arguments.get(field)))
 
 
 _ORIGINS: dict[str, Callable[[Origin], bool]] = {

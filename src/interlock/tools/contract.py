@@ -79,6 +79,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """Exceptions by which it refuses, with nothing done: a call fails with their words, and its key is free."""
     idempotent: bool = False
     """The other side honours the idempotency key, so that even a lost answer may be tried again."""
+    recalls: frozenset[str] = frozenset()
+    """Tools whose words it returns later, as a memory does: what came from nowhere good there does so here, too."""
     says: tuple[str, ...] = ()
     """The words for its effect: answers that use them are held against the records of its calls."""
 
@@ -144,7 +146,7 @@ def tool(
     """Turn an annotated function, sync or async, into a `Tool`: `@tool(effect="read")`.
 
     Options: timeout_s, deadline_s, retry, capabilities, trust, free, outsiders, own, roles, redact, retention, limits,
-    egress, known_values, fields, refusals;
+    egress, known_values, fields, refusals, recalls;
     for what changes the world also key, locks, resource, simulate, invariants, probe, compensate, review_when,
     once_per, repeatable, idempotent and says (see `Tool`).
     """

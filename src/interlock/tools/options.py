@@ -158,6 +158,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "outsiders": _check_names,
     "own": _check_names,
     "roles": check_roles,
+    "recalls": _check_names,
     "known_values": check_known_values,
     "fields": check_fields,
     "egress": _accept,

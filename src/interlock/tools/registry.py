@@ -61,10 +61,13 @@ class Registry:
         self._tools[tool.name] = tool
 
     def freeze(self) -> Registry:
-        """From now on nothing is added, so whatever a tool relies on has to be there: its compensation is checked."""
+        """From now on nothing is added, so whatever a tool relies on has to be there: compensation, recalled tools."""
         for tool in self._tools.values():
             if tool.compensate is not None:
                 self._refuse_bad_compensation(tool, tool.compensate.tool)
+            for name in sorted(tool.recalls - self._tools.keys()):
+                hint = did_you_mean(name, self._tools) or "; pass that tool to Runtime.open as well"
+                raise ContractError(f"{tool.name}: it recalls {name!r}, and there is no such tool{hint}")
         self._frozen = True
         return self
 

@@ -2,7 +2,7 @@
 
 from interlock.policy.provenance.index import OriginIndex
 from interlock.policy.provenance.origin import Occurrence, Origin
-from interlock.policy.provenance.trace import Suspect, Trace
+from interlock.policy.provenance.trace import GivenValues, Suspect, Trace
 from interlock.policy.provenance.turn_history import TurnHistory
 
-__all__ = ["Occurrence", "Origin", "OriginIndex", "Suspect", "Trace", "TurnHistory"]
+__all__ = ["GivenValues", "Occurrence", "Origin", "OriginIndex", "Suspect", "Trace", "TurnHistory"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from typing import Any
@@ -17,7 +17,7 @@ from interlock.values import Json
 
 TELLING = 4
 """A shorter field points at nothing."""
-_PLAIN, _FREE = Label.PLAIN, Label.FREE
+_PLAIN, _FREE, _OUTSIDERS = Label.PLAIN, Label.FREE, Label.OUTSIDERS
 _NO_VALUES: frozenset[tuple[str, str]] = frozenset()
 _MOST_LEAVES = 100_000
 """Of one result; what comes after them is from nowhere."""
@@ -51,6 +51,13 @@ class ResultSource(msgspec.Struct, frozen=True, gc=False):
     """The forms of its arguments: what says what it was told is no evidence for what a model has chosen."""
     said: str
     user: str
+    is_foreign: Callable[[str], bool] | None = None
+    """Of a memory: whether it was told a value that came from nowhere good."""
+
+    def recalls(self, form: str, values: Iterable[tuple[str, str]]) -> bool:
+        """Whether something that came from nowhere good stands there."""
+        is_foreign = self.is_foreign
+        return is_foreign is not None and (is_foreign(form) or any(is_foreign(value) for _kind, value in values))
 
 
 IndexEntry = tuple[LeafPlace, str, Collection[tuple[str, str]], Mapping[str, int]]
@@ -72,20 +79,21 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
             label = labels.get(place) or labels.setdefault(place, source.labels.of(place))
             if label is _PLAIN and (source.steered or (is_text and not place)):
                 label = _FREE
+            foreign = source.recalls(form, found_there)
             yield (
                 LeafPlace(
                     source.record,
                     source.tool,
                     _path_text(place),
-                    label,
-                    source.pointed or row.named,
+                    _OUTSIDERS if foreign else label,
+                    (source.pointed or row.named) and not foreign,
                     source.said,
                     number,
-                    row.named or not several or fields[place] == 1,
+                    (row.named or not several or fields[place] == 1) and not foreign,
                 ),
                 form,
                 found_there,
-                rivals,
+                {} if foreign else rivals,
             )
     for path, total in _sums(value):
         at = LeafPlace(

@@ -29,7 +29,7 @@ _FILES = frozenset(("txt", "pdf", "doc", "docx", "csv", "md", "json", "png", "jp
 _WORDS = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"(?<![\w.+%-])[\w.+%-]+@(?:[\w-]+\.)+[^\W\d_]{2,}")
 _LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|]+|(?<![@\w.-])(?:[\w-]+\.)+[^\W\d_]{2,24}(?:/[^\s<>\"'`|]*)?")
-_ACCOUNT = re.compile(r"\b[a-z]{2}\d{2}(?:[a-z0-9]{10,30}|(?: [a-z0-9]{4}){2,7}(?: [a-z0-9]{1,4})?)\b")
+_ACCOUNT = re.compile(r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]{10,30}|(?: [a-z0-9]{4}){2,7}(?: [a-z0-9]{1,4})?)\b")
 _NUMBER = re.compile(
     r"(?<![\w.,])[-−]?\d{1,3}(?:[, ]\d{3})+(?:\.\d+)?(?![\w])|(?<![\w.,])[-−]?\d+(?:\.\d+)?(?!\w|[.,]\d)"
 )

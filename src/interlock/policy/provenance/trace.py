@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
-from interlock.policy.provenance.normal_forms import LEADING, LONGEST_TEXT, find_values, form_of
+from interlock.policy.provenance.normal_forms import LEADING, LONGEST_TEXT, Found, find_values, form_of
 from interlock.policy.provenance.origin import Occurrence, Origin
 from interlock.policy.provenance.requests import hands_over, is_asked_for
 from interlock.policy.provenance.turn_history import TurnHistory
@@ -22,6 +22,8 @@ _MEASURES = (Role.AMOUNT, Role.DATE)
 _SINK, _CONTENT, _SELECTOR, _CHOICE, _READ = Role.SINK, Role.CONTENT, Role.SELECTOR, Role.CHOICE, Effect.READ
 _MOST_SAID = 3
 _HERE = Origin((Occurrence(0, "", "the tool itself", Label.CONSTANT, whole=True),))
+_TAKEN_BACK = Origin((Occurrence(0, "", "the record of what is taken back", Label.CONSTANT, whole=True),))
+_BY_APPLICATION = Origin((Occurrence(0, "", "the application", Label.CONSTANT, whole=True),))
 _WHO = {
     Label.OUTSIDERS: "a field that others fill in",
     Label.FREE: "a text that others may have written",
@@ -48,12 +50,27 @@ class Suspect(msgspec.Struct, frozen=True):
         return f"{named} stands only in {_WHO.get(place.label, 'a result')}: {place.where}"
 
 
+class GivenValues(msgspec.Struct, frozen=True):
+    """What is known of the values of a call without a look at its turn, and what is to be written down of them."""
+
+    constants: frozenset[str] = frozenset()
+    """The arguments that the application fills in itself."""
+    by_operator: bool = False
+    """A person takes a change back: what that takes comes from its record, and was asked for."""
+    digest: Callable[[bytes], str] | None = None
+    """Of a tool whose words another one recalls: how values are written down that come from nowhere good."""
+
+
+_NOTHING_GIVEN = GivenValues()
+
+
 class Trace:
     """What can be said about the arguments of one call of a tool."""
 
-    def __init__(self, seen: TurnHistory, tool: Tool) -> None:
+    def __init__(self, seen: TurnHistory, tool: Tool, given: GivenValues | None = None) -> None:
         self._index = seen.index
         self._tool = tool
+        self._given = given or _NOTHING_GIVEN
         self.seen = seen
         self.question = seen.question
         self._known: dict[tuple[str, type, Any], Origin] = {}
@@ -61,7 +78,7 @@ class Trace:
     def is_asked(self, arguments: dict[str, Json]) -> bool:
         """Whether the user's words ask for what the tool does; of a read nothing is asked."""
         tool = self._tool
-        if tool.effect is _READ:
+        if tool.effect is _READ or self._given.by_operator:
             return True
         named = any(self._is_named(field, value) for field, value in arguments.items())
         return is_asked_for(tool.name, tool.description, tool.says, self.seen.request, named=named)
@@ -78,9 +95,9 @@ class Trace:
         """Where each leaf of an argument's value came from."""
         return tuple(self._origin(field, leaf) for leaf in _leaves(value))
 
-    def links(self, value: Json) -> tuple[Origin, ...]:
-        """Where the addresses, links and account numbers came from that stand in the texts of a value."""
-        return tuple(origin for _shown, origin in self._links(value))
+    def links(self, field: str, value: Json) -> tuple[Origin, ...]:
+        """Where the addresses, links and account numbers came from that stand in the texts of an argument."""
+        return () if self._is_given(field) else tuple(origin for _found, origin in self._links(value))
 
     def suspects(self, arguments: dict[str, Json]) -> list[Suspect]:
         """The values that come from nowhere good, by what their arguments are for."""
@@ -110,6 +127,18 @@ class Trace:
         found = [origin for field, value in sinks.items() for origin in self.of(field, value) if not origin.nothing]
         return bool(found) and all(origin.user or origin.trusted or origin.whole for origin in found)
 
+    def foreign(self, arguments: dict[str, Json]) -> tuple[str, ...]:
+        """What is told here, recalled by another tool later, and comes from nowhere good: as digests. Of texts the
+        addresses, accounts and links in them; that it was written down here makes none of it better."""
+        digest, found = self._given.digest, dict[str, None]()
+        for field, value in arguments.items() if digest is not None else ():
+            role = self._tool.roles.get(field, _SELECTOR)
+            found |= {one.form: None for one, origin in self._links(value) if not self._is_known(origin)}
+            if role in (_SINK, _SELECTOR):
+                leaves = [leaf for leaf in _leaves(value) if not self._is_known(self._origin(field, leaf))]
+                found |= {form: None for form in map(form_of, leaves) if form}
+        return () if digest is None else tuple(digest(form.encode("utf-8", "replace")) for form in found)
+
     def summary(self, arguments: dict[str, Json]) -> dict[str, str]:
         """For each argument, in a few words, where its value came from."""
         said = {field: self._summary(field, value) for field, value in arguments.items() if value not in (None, "", [])}
@@ -118,19 +147,19 @@ class Trace:
     def _summary(self, field: str, value: Json) -> str:
         # Of a text that somebody reads, where that came from in it which leads somewhere.
         is_content = self._tool.roles.get(field) is _CONTENT
-        origins = self.links(value) if is_content else self.of(field, value)
+        origins = self.links(field, value) if is_content else self.of(field, value)
         found = [origin.places[0] if origin.places else None for origin in origins if not origin.nothing]
         return "; ".join(dict.fromkeys("nowhere" if place is None else place.where for place in found[:_MOST_SAID]))
 
     def _suspects(self, field: str, value: Json, rows: set[int]) -> Iterator[Suspect]:
         role = self._tool.roles.get(field, _SELECTOR)
-        if role is _CHOICE or (self._tool.effect is _READ and role is not _SINK):
+        if self._is_given(field) or role is _CHOICE or (self._tool.effect is _READ and role is not _SINK):
             return
         for leaf in _leaves(value):
             if role is _CONTENT:
-                for shown, origin in self._links(leaf):
+                for found, origin in self._links(leaf):
                     if not self._is_known(origin):
-                        yield Suspect(field, role, self._shown_of(field, shown), origin)
+                        yield Suspect(field, role, self._shown_of(field, found.shown), origin)
                 continue
             origin = self._origin(field, leaf)
             if not self._is_good(role, origin, leaf, rows):
@@ -169,6 +198,8 @@ class Trace:
         return known
 
     def _find(self, field: str, leaf: Json) -> Origin:
+        if self._is_given(field):
+            return _TAKEN_BACK if self._given.by_operator else _BY_APPLICATION
         schema: dict[str, Json] = self._tool.input.schema.get("properties", {}).get(field, {})
         if leaf == schema.get("default", ...) or leaf in schema.get("enum", ()):
             return _HERE
@@ -178,16 +209,19 @@ class Trace:
         is_named = len(leading) == 1 and leading[0].shown != form
         return self._index.find(leading[0].shown if is_named else form)
 
+    def _is_given(self, field: str) -> bool:
+        return self._given.by_operator or field in self._given.constants
+
     def _leads(self, field: str) -> bool:
         return self._tool.roles.get(field) is _SINK
 
-    def _links(self, value: Json) -> Iterator[tuple[str, Origin]]:
+    def _links(self, value: Json) -> Iterator[tuple[Found, Origin]]:
         seen: set[str] = set()
         for leaf in _leaves(value):
             for found in find_values(form_of(leaf)[:LONGEST_TEXT]) if isinstance(leaf, str) else ():
                 if found.kind in LEADING and found.form not in seen and len(seen) < _MOST_LINKS:
                     seen.add(found.form)
-                    yield found.shown, self._index.find(found.form)
+                    yield found, self._index.find(found.form)
 
 
 def _leaves(value: Json) -> Iterator[Any]:
