@@ -209,7 +209,7 @@ async def test_what_the_application_fills_in_is_its_own() -> None:
 async def test_constants_are_named() -> None:
     async with Runtime.open("memory://", policy=POLICY, tools=Memory().tools()) as runtime:
         with pytest.raises(ConfigError, match="names of arguments"):
-            runtime.call("pay", {}, actor="a", constants="account")  # type: ignore[typeddict-item]
+            await runtime.call("pay", {}, actor="a", constants="account")  # type: ignore[arg-type]
 
 
 def test_what_somebody_types_is_what_the_user_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -397,8 +398,12 @@ def test_cases_and_explanations_state_what_was_said_and_seen(
     (tmp_path / "interlock.toml").write_text('policy = "policy.toml"\ntools = ["tests.test_provenance:TOOLS"]\n')
     history = f'[{{tool = "read_file", arguments = {{path = "bill.txt"}}, value = "Pay {GOOD}."}}]'
     case = f'tool = "send_money"\narguments = {{recipient = "{GOOD}", amount = 5.0}}\nhistory = {history}\n'
+    stated = f'tool = "send_money"\narguments = {{recipient = "{GOOD}", amount = 5.0}}\n'
     (tmp_path / "cases.toml").write_text(
         f'[[case]]\nname = "pointed"\nquestion = "pay bill.txt"\nexpect = "allow"\n{case}'
+        f'[[case]]\nname = "said"\nexpect = "allow"\norigins = {{recipient = "own", amount = "user"}}\n{stated}'
+        f'[[case]]\nname = "text"\nexpect = "review"\nreason = "what the case calls free"\n'
+        f'origins = {{recipient = "free", amount = "user"}}\n{stated}'
         f'[[case]]\nname = "not"\nquestion = "hello"\nexpect = "review"\nreason = "read_file(bill.txt)"\n{case}'
     )
     assert main(["policy", "test", "cases.toml"]) == 0
@@ -422,3 +427,12 @@ def test_the_applications_declare_what_others_write() -> None:
     assert tools["get_exercise"].of(("instructions",)) is Label.FREE
     assert tools["get_exercise"].of(("exercise_id",)) is Label.OWN
     assert tools["get_exercise"].of(("name",)) is Label.OUTSIDERS
+
+
+@pytest.mark.parametrize("example", ["district", "trails"])
+def test_the_examples_declare_what_is_their_own(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "examples" / example))
+    tools = {item.name: item.labels for item in importlib.import_module(example).TOOLS}
+    assert tools["classify_damage"].of(("trail_id",)) is Label.OWN
+    if example == "trails":
+        assert tools["burn_severity"].of(("high",)) is Label.OUTSIDERS

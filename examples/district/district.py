@@ -39,7 +39,7 @@ SEASONS: dict[str, tuple[str, ...]] = {"summer": (), "fall": ("autumn",), "winte
 _SEASON_RISK = {Season.summer: 0, Season.fall: 10, Season.winter: 20, Season.spring: 15}
 
 
-@tool(effect="read", known_values={"trail_id": TRAIL_NAMES})
+@tool(effect="read", trust="trusted", known_values={"trail_id": TRAIL_NAMES})
 async def classify_damage(trail_id: str) -> Result[dict[str, Any]]:
     """What is broken along a trail: damage points by type, the worst class, and what the repair costs."""
     trail = TRAILS[trail_id]
@@ -57,7 +57,7 @@ async def classify_damage(trail_id: str) -> Result[dict[str, Any]]:
     return Result(value=value, summary=said, sources=(SURVEY,))
 
 
-@tool(effect="read", known_values={"trail_id": TRAIL_NAMES, "season": SEASONS})
+@tool(effect="read", trust="trusted", known_values={"trail_id": TRAIL_NAMES, "season": SEASONS})
 async def evaluate_closure(trail_id: str, season: Season = Season.summer) -> Result[dict[str, Any]]:
     """Whether a trail should be open, restricted or closed in a season, from damage and hazard trees."""
     trail = TRAILS[trail_id]
@@ -76,7 +76,7 @@ async def evaluate_closure(trail_id: str, season: Season = Season.summer) -> Res
     return Result(value=value, summary=said, sources=(SURVEY,))
 
 
-@tool(effect="read")
+@tool(effect="read", trust="trusted")
 async def prioritize_trails(budget_usd: int) -> Result[dict[str, Any]]:
     """Which trails to repair first with an amount of money: the most used for the least cost."""
     costs = {key: sum(point["cost_usd"] for point in trail["damage"]) for key, trail in TRAILS.items()}
@@ -96,7 +96,7 @@ async def prioritize_trails(budget_usd: int) -> Result[dict[str, Any]]:
     return Result(value=value, summary=f"for ${budget_usd:,}: {names}", sources=(SURVEY,))
 
 
-@tool(effect="read", known_values={"fire_id": FIRE_NAMES, "sector": SECTORS})
+@tool(effect="read", trust="trusted", known_values={"fire_id": FIRE_NAMES, "sector": SECTORS})
 async def assess_severity(fire_id: str, sector: str | None = None) -> Result[dict[str, Any]]:
     """How badly a fire burned, whole or in one sector: acres, share of high severity, mean dNBR."""
     fire = FIRES[fire_id]
@@ -120,7 +120,7 @@ async def assess_severity(fire_id: str, sector: str | None = None) -> Result[dic
     return Result(value=value, summary=said, sources=("Landsat dNBR 2022-11-02",))
 
 
-@tool(effect="read", known_values={"plot_id": PLOT_NAMES})
+@tool(effect="read", trust="trusted", known_values={"plot_id": PLOT_NAMES})
 async def estimate_volume(plot_id: str) -> Result[dict[str, Any]]:
     """Timber in a plot: volume in MBF per acre, main species, dead share."""
     plot = PLOTS[plot_id]

@@ -38,7 +38,7 @@ _SURVEY = {
 _REPORTS = [f"field report {n:02d}: {trail}" for n, trail in enumerate(sorted(_SURVEY) * 20, 1)]
 
 
-@tool(effect="read", timeout_s=5, capabilities={"trails:read"})
+@tool(effect="read", timeout_s=5, capabilities={"trails:read"}, trust="trusted")  # the district's own survey
 async def classify_damage(trail_id: TrailId, season: Season = Season.summer) -> Result[Damage]:
     """Damage class of a trail, from the last survey."""
     found = _SURVEY.get(trail_id)
@@ -64,7 +64,13 @@ async def weather_history(station: str) -> dict[str, float]:
     return {station: 0.0}
 
 
-@tool(effect="read", timeout_s=2, retry=RetryRule(max_attempts=4, base_s=0.05), limits=Limits(cost_usd=0.002))
+@tool(
+    effect="read",
+    timeout_s=2,
+    retry=RetryRule(max_attempts=4, base_s=0.05),
+    limits=Limits(cost_usd=0.002),
+    outsiders={"unburned", "low", "moderate", "high"},  # by somebody else's service
+)
 async def burn_severity(fire: str, context: Context) -> dict[str, float]:
     """Burned share by severity class, from a service that is unavailable twice before it answers."""
     if context.attempt < 3:

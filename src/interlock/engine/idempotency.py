@@ -17,7 +17,7 @@ from interlock.engine.store_waits import ask_in_time, settled_claim
 from interlock.engine.turns import FoldedTurn
 from interlock.engine.undo_chain import claims_to_mark, landings_since
 from interlock.errors import StoreError
-from interlock.policy.provenance import GivenValues, Trace
+from interlock.policy.provenance import BY_APPLICATION, TAKEN_BACK, GivenValues, Trace
 from interlock.reasons import Reason
 from interlock.resilience import Expired
 from interlock.state import LANDED, Claimed, ClaimState
@@ -50,7 +50,10 @@ async def trace_arguments(ctx: EngineContext, accepted: Accepted, turn: FoldedTu
         reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
         return Ended(call=call, started=accepted.started, tool=tool, reading=reading)
     digest = ctx.digest if accepted.binding.recalled else None
-    given = GivenValues(frozenset(call.constants), call.undoes is not None, digest)
+    taken_back = call.undoes is not None
+    origins = dict.fromkeys(call.constants, BY_APPLICATION)
+    origins |= dict.fromkeys(accepted.facts.arguments, TAKEN_BACK) if taken_back else {}
+    given = GivenValues(origins, taken_back, digest)
     facts = msgspec.structs.replace(accepted.facts, trace=Trace(seen, tool, given))
     return msgspec.structs.replace(accepted, facts=facts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -14,10 +14,12 @@ from interlock.errors import ConfigError
 from interlock.policy.compile import Ruleset
 from interlock.policy.conditions import Facts
 from interlock.policy.decide import judge, missing_grant
-from interlock.policy.provenance import Trace, TurnHistory
+from interlock.policy.provenance import GivenValues, Occurrence, Origin, Trace, TurnHistory
 from interlock.tools import Tool
-from interlock.tools.labels import usual_labels
+from interlock.tools.labels import Label, usual_labels
 from interlock.values import Call, Effect, Json, Mode, Plan, TurnView, Value
+
+StatedOrigin = Literal["user", "constant", "own", "plain", "outsiders", "free", "model", "nowhere"]
 
 
 class CallBefore(Value, frozen=True, kw_only=True):
@@ -45,7 +47,9 @@ class ProposedCall(Value, frozen=True, kw_only=True):
     intents: tuple[str, ...] = ()
     """what that was taken to ask for,"""
     history: tuple[CallBefore, ...] = ()
-    """and what was called since."""
+    """what was called since,"""
+    origins: dict[str, StatedOrigin] = {}
+    """and of arguments of which that is to be said, where they come from."""
 
     def facts(self, arguments: dict[str, Json], ruleset: Ruleset, tools: Mapping[str, Tool]) -> Facts:
         """The snapshot that rules would be asked about."""
@@ -60,7 +64,8 @@ class ProposedCall(Value, frozen=True, kw_only=True):
             confidence=self.confidence,
         )
         traces = ruleset.rules(self.tool).needs_origins
-        trace = Trace(self._history_of(tools, ruleset.watched), tools[self.tool]) if traces else None
+        given = GivenValues({field: _origin_by_name(label) for field, label in self.origins.items()})
+        trace = Trace(self._history_of(tools, ruleset.watched), tools[self.tool], given) if traces else None
         return Facts(call, arguments, ruleset.grant(self.actor), self.turn, self.plan, trace)
 
     def _history_of(self, tools: Mapping[str, Tool], watched: frozenset[str]) -> TurnHistory:
@@ -74,6 +79,13 @@ class ProposedCall(Value, frozen=True, kw_only=True):
             source = seen.index.source(number, call.tool, call.arguments, labels, call.arguments, reads=reads)
             seen.index.take_in(seen.index.take_apart(source, call.value))
         return seen
+
+
+def _origin_by_name(label: StatedOrigin) -> Origin:
+    if label == "nowhere":
+        return Origin()
+    is_whole = label not in ("free", "model")
+    return Origin((Occurrence(0, "", f"what the case calls {label}", Label(label), whole=is_whole),))
 
 
 class Case(ProposedCall, frozen=True, kw_only=True):

@@ -2,7 +2,17 @@
 
 from interlock.policy.provenance.index import OriginIndex
 from interlock.policy.provenance.origin import Occurrence, Origin
-from interlock.policy.provenance.trace import GivenValues, Suspect, Trace
+from interlock.policy.provenance.trace import BY_APPLICATION, TAKEN_BACK, GivenValues, Suspect, Trace
 from interlock.policy.provenance.turn_history import TurnHistory
 
-__all__ = ["GivenValues", "Occurrence", "Origin", "OriginIndex", "Suspect", "Trace", "TurnHistory"]
+__all__ = [
+    "BY_APPLICATION",
+    "TAKEN_BACK",
+    "GivenValues",
+    "Occurrence",
+    "Origin",
+    "OriginIndex",
+    "Suspect",
+    "Trace",
+    "TurnHistory",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -22,8 +22,8 @@ _MEASURES = (Role.AMOUNT, Role.DATE)
 _SINK, _CONTENT, _SELECTOR, _CHOICE, _READ = Role.SINK, Role.CONTENT, Role.SELECTOR, Role.CHOICE, Effect.READ
 _MOST_SAID = 3
 _HERE = Origin((Occurrence(0, "", "the tool itself", Label.CONSTANT, whole=True),))
-_TAKEN_BACK = Origin((Occurrence(0, "", "the record of what is taken back", Label.CONSTANT, whole=True),))
-_BY_APPLICATION = Origin((Occurrence(0, "", "the application", Label.CONSTANT, whole=True),))
+TAKEN_BACK = Origin((Occurrence(0, "", "the record of what is taken back", Label.CONSTANT, whole=True),))
+BY_APPLICATION = Origin((Occurrence(0, "", "the application", Label.CONSTANT, whole=True),))
 _WHO = {
     Label.OUTSIDERS: "a field that others fill in",
     Label.FREE: "a text that others may have written",
@@ -53,10 +53,10 @@ class Suspect(msgspec.Struct, frozen=True):
 class GivenValues(msgspec.Struct, frozen=True):
     """What is known of the values of a call without a look at its turn, and what is to be written down of them."""
 
-    constants: frozenset[str] = frozenset()
-    """The arguments that the application fills in itself."""
-    by_operator: bool = False
-    """A person takes a change back: what that takes comes from its record, and was asked for."""
+    origins: Mapping[str, Origin] = {}
+    """Of arguments of which that is said: those that the application fills in itself, and of what is taken back."""
+    asked: bool = False
+    """An operator has asked for the call."""
     digest: Callable[[bytes], str] | None = None
     """Of a tool whose words another one recalls: how values are written down that come from nowhere good."""
 
@@ -78,7 +78,7 @@ class Trace:
     def is_asked(self, arguments: dict[str, Json]) -> bool:
         """Whether the user's words ask for what the tool does; of a read nothing is asked."""
         tool = self._tool
-        if tool.effect is _READ or self._given.by_operator:
+        if tool.effect is _READ or self._given.asked:
             return True
         named = any(self._is_named(field, value) for field, value in arguments.items())
         return is_asked_for(tool.name, tool.description, tool.says, self.seen.request, named=named)
@@ -97,7 +97,8 @@ class Trace:
 
     def links(self, field: str, value: Json) -> tuple[Origin, ...]:
         """Where the addresses, links and account numbers came from that stand in the texts of an argument."""
-        return () if self._is_given(field) else tuple(origin for _found, origin in self._links(value))
+        given = self._given.origins.get(field)
+        return (given,) if given is not None else tuple(origin for _found, origin in self._links(value))
 
     def suspects(self, arguments: dict[str, Json]) -> list[Suspect]:
         """The values that come from nowhere good, by what their arguments are for."""
@@ -133,6 +134,8 @@ class Trace:
         digest, found = self._given.digest, dict[str, None]()
         for field, value in arguments.items() if digest is not None else ():
             role = self._tool.roles.get(field, _SELECTOR)
+            if field in self._given.origins:
+                continue
             found |= {one.form: None for one, origin in self._links(value) if not self._is_known(origin)}
             if role in (_SINK, _SELECTOR):
                 leaves = [leaf for leaf in _leaves(value) if not self._is_known(self._origin(field, leaf))]
@@ -153,10 +156,10 @@ class Trace:
 
     def _suspects(self, field: str, value: Json, rows: set[int]) -> Iterator[Suspect]:
         role = self._tool.roles.get(field, _SELECTOR)
-        if self._is_given(field) or role is _CHOICE or (self._tool.effect is _READ and role is not _SINK):
+        if role is _CHOICE or (self._tool.effect is _READ and role is not _SINK):
             return
         for leaf in _leaves(value):
-            if role is _CONTENT:
+            if role is _CONTENT and field not in self._given.origins:
                 for found, origin in self._links(leaf):
                     if not self._is_known(origin):
                         yield Suspect(field, role, self._shown_of(field, found.shown), origin)
@@ -169,6 +172,8 @@ class Trace:
         return "" if field in self._tool.redact else text
 
     def _is_good(self, role: Role, origin: Origin, leaf: Json, rows: set[int]) -> bool:
+        if role is _CONTENT:
+            return self._is_known(origin)
         if role is _SINK:
             # A read fetches; only an address on the net can carry anything out.
             leads = self._tool.effect is not _READ or any(f.kind == "link" for f in find_values(form_of(leaf)))
@@ -198,8 +203,9 @@ class Trace:
         return known
 
     def _find(self, field: str, leaf: Json) -> Origin:
-        if self._is_given(field):
-            return _TAKEN_BACK if self._given.by_operator else _BY_APPLICATION
+        given = self._given.origins.get(field)
+        if given is not None:
+            return given
         schema: dict[str, Json] = self._tool.input.schema.get("properties", {}).get(field, {})
         if leaf == schema.get("default", ...) or leaf in schema.get("enum", ()):
             return _HERE
@@ -208,9 +214,6 @@ class Trace:
         leading = [one for one in find_values(form) if one.kind in LEADING] if self._leads(field) else []
         is_named = len(leading) == 1 and leading[0].shown != form
         return self._index.find(leading[0].shown if is_named else form)
-
-    def _is_given(self, field: str) -> bool:
-        return self._given.by_operator or field in self._given.constants
 
     def _leads(self, field: str) -> bool:
         return self._tool.roles.get(field) is _SINK
