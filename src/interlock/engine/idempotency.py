@@ -49,13 +49,16 @@ async def trace_arguments(ctx: EngineContext, accepted: Accepted, turn: FoldedTu
     except StoreError as error:
         reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
         return Ended(call=call, started=accepted.started, tool=tool, reading=reading)
-    digest = ctx.digest if accepted.binding.recalled else None
-    taken_back = call.undoes is not None
-    origins = dict.fromkeys(call.constants, BY_APPLICATION)
-    origins |= dict.fromkeys(accepted.facts.arguments, TAKEN_BACK) if taken_back else {}
-    given = GivenValues(origins, taken_back, digest)
+    given = _values_given(ctx, accepted) if call.constants or call.undoes or accepted.binding.recalled else None
     facts = msgspec.structs.replace(accepted.facts, trace=Trace(seen, tool, given))
     return msgspec.structs.replace(accepted, facts=facts)
+
+
+def _values_given(ctx: EngineContext, accepted: Accepted) -> GivenValues:
+    call, taken_back = accepted.facts.call, accepted.facts.call.undoes is not None
+    origins = dict.fromkeys(call.constants, BY_APPLICATION)
+    origins |= dict.fromkeys(accepted.facts.arguments, TAKEN_BACK) if taken_back else {}
+    return GivenValues(origins, taken_back, ctx.digest if accepted.binding.recalled else None)
 
 
 def _needs_turn(ctx: EngineContext, call: Call, binding: ToolBinding) -> bool:

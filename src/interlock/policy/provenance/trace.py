@@ -132,7 +132,9 @@ class Trace:
         """What is told here, recalled by another tool later, and comes from nowhere good: as digests. Of texts the
         addresses, accounts and links in them; that it was written down here makes none of it better."""
         digest, found = self._given.digest, dict[str, None]()
-        for field, value in arguments.items() if digest is not None else ():
+        if digest is None:
+            return ()
+        for field, value in arguments.items():
             role = self._tool.roles.get(field, _SELECTOR)
             if field in self._given.origins:
                 continue
@@ -140,7 +142,7 @@ class Trace:
             if role in (_SINK, _SELECTOR):
                 leaves = [leaf for leaf in _leaves(value) if not self._is_known(self._origin(field, leaf))]
                 found |= {form: None for form in map(form_of, leaves) if form}
-        return () if digest is None else tuple(digest(form.encode("utf-8", "replace")) for form in found)
+        return tuple(digest(form.encode("utf-8", "replace")) for form in found)
 
     def summary(self, arguments: dict[str, Json]) -> dict[str, str]:
         """For each argument, in a few words, where its value came from."""
