@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 
 from interlock.policy.provenance.normal_forms import plain
@@ -14,11 +14,12 @@ from interlock.tools.verbs import verb_table
 _TOLD = re.compile(r"\b(?:did|does|has|have|had)\b(?! to\b| a look)[^.,;:?!]*")
 """What others do or have done: nobody is asked to do it."""
 _TOLD_TO_US = re.compile(
-    r"\b(?:give|tell|show|write|read|report|answer|get|bring|share)\s+(?:(?:it|that|this)\s+to\s+)?(?:me|us)\b"
+    r"\b(?:give|tell|show|write|read|report|answer|get|bring|share|send|let|ask|email|mail|text|message)\s+(?:(?:it|that|this)\s+to\s+)?(?:me|us)\b"
 )
 """Who wants to be told something asks for nothing to be sent."""
 _PASSIVE = re.compile(r"\b(?:can|could|should|must|to|shall|please have|needs? to)\b[^.?!]*\bbe\b|\bplease have\b")
 """What is to be done is wished for in the words of what was done."""
+_CLAUSE = re.compile(r"[.,;:?!()]|\s[-–—]\s")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
@@ -27,14 +28,18 @@ def is_asked_for(name: str, description: str, says: Iterable[str], question: str
 
     `named`: it names the thing that this is done to, or where that goes.
     """
-    if hands_over(question):
-        return True
-    if not _words_for(name, description, tuple(says)) & _stems(question):
-        return False
-    if named:
+    said = tuple(says)
+    if hands_over(question) or _is_said_by(said, question):
         return True
     parts, words = _parts_of(name), _words_in(question)
     done_to, asked = _kinds(parts), _kinds(words)
+    asked_for = _words_for(name, description, said) & _stems(question)
+    if _has_phrase(parts, question) or (done_to & asked and _is_general(question)):
+        return True
+    if not asked_for:
+        return False
+    if named or any(asked_for & _implied(kind) for kind in done_to):
+        return True
     if done_to and asked:
         return bool(done_to & asked)
     # "Set", "add" and "create" may be of anything: what is meant is the thing that the tool is for.
@@ -43,6 +48,33 @@ def is_asked_for(name: str, description: str, says: Iterable[str], question: str
         or not _things_of(parts)
         or bool(_things_of(parts) & _all_stems(words))
     )
+
+
+@lru_cache(maxsize=1024)
+def _is_said_by(says: tuple[str, ...], question: str) -> bool:
+    """Whether the words that a tool declares of itself stand in a question: one by its stem, several as they are."""
+    text = f" {' '.join(_words_in(question))} "
+    stems = {verb_table().stem(word.lower()) for word in says if " " not in word}
+    return bool(stems & _stems(question)) or any(f" {plain(word)} " in text for word in says if " " in word)
+
+
+@lru_cache(maxsize=1024)
+def _has_phrase(parts: tuple[str, ...], question: str) -> bool:
+    """Whether a question asks by a phrase for what one of the verbs in a name does."""
+    text, phrases = plain(question), read_requests()["phrases"]
+    return any(phrase in text for part in parts for phrase in phrases.get(part, ()))
+
+
+@lru_cache(maxsize=256)
+def _is_general(question: str) -> bool:
+    """Whether a question asks for whatever is to be done with a thing."""
+    text = plain(question)
+    return any(phrase in text for phrase in read_requests()["general"]["phrases"])
+
+
+@cache
+def _implied(kind: str) -> frozenset[str]:
+    return frozenset(map(verb_table().stem, read_requests()["implied"].get(kind, ())))
 
 
 @lru_cache(maxsize=1024)
@@ -107,5 +139,17 @@ def _stems(question: str) -> frozenset[str]:
     text = plain(question)
     wished = _TOLD_TO_US.sub(" ", text if _PASSIVE.search(text) else _TOLD.sub(" ", text))
     passive = _PASSIVE.search(text) is not None
-    words = [w for w in _WORD.findall(wished) if passive or not table.is_past(w) or table.is_unchanged(w)]
+    words = [w for w in _deeds(wished) if passive or not table.is_past(w) or table.is_unchanged(w)]
     return frozenset(map(table.stem, words))
+
+
+def _deeds(text: str) -> Iterator[str]:
+    """The words of a text, without those that stand there for a thing: "my mail" is none that is to be sent."""
+    either = read_requests()["either"]
+    for clause in _CLAUSE.split(text):
+        words = _WORD.findall(clause)
+        for at, word in enumerate(words):
+            begins = at == 0 or words[at - 1] in either["before"]
+            goes_on = at + 1 < len(words) and words[at + 1] in either["after"]
+            if word not in either["words"] or (begins and not goes_on):
+                yield word
