@@ -206,8 +206,26 @@ async def test_what_the_application_fills_in_is_its_own() -> None:
         assert made.verdict.origins["account"] == "the application"
 
 
+async def test_what_was_said_and_filled_in_is_known_when_a_call_is_resumed_elsewhere(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'l.db'}"
+    large = {"id": "large", "tools": ["pay"], "decision": "review", "when": "args.amount > 100.0"}
+    strict = {"pack": "provenance", "tools": ["pay"], "otherwise": "deny"}
+    policy = {**POLICY, "rule": [*POLICY["rule"], large], "use": [strict], "review": {"self_approval": True}}
+    async with Runtime.open(store, policy=policy, tools=Memory().tools()) as runtime:
+        given: dict[str, Any] = {"account": "ACME-77", "amount": 500.0}
+        held = await runtime.call("pay", given, constants=("account",), principal="user:ann", **about("t1", "pay 500"))
+        assert held.status is Status.PARKED
+        assert held.ticket is not None
+    async with Runtime.open(store, policy=policy, tools=Memory().tools()) as runtime:
+        await runtime.operations.decide(held.ticket, approve=True, reason="fine")
+        resumed = await runtime.operations.resume(held.ticket)
+        assert resumed.status is Status.OK, resumed.problem
+
+
 async def test_constants_are_named() -> None:
     async with Runtime.open("memory://", policy=POLICY, tools=Memory().tools()) as runtime:
+        with pytest.raises(ConfigError, match="takes no 'acount'; did you mean 'account'"):
+            await runtime.call("pay", {}, actor="a", constants=("acount",))
         with pytest.raises(ConfigError, match="names of arguments"):
             await runtime.call("pay", {}, actor="a", constants="account")  # type: ignore[arg-type]
 

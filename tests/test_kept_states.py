@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from interlock import Runtime, Tool, tool
 from interlock.operations.ledger_writer import record_with_payload
+from interlock.testing import ManualClock
 from interlock.values import Json
 
 POLICY: dict[str, Any] = {
@@ -103,6 +105,31 @@ async def test_what_was_planned_is_told_by_what_it_changes() -> None:
         ((step, outcome),) = await runtime.operations.undo(run="a")
         assert (step.obstacle, outcome and outcome.status) == ("", "ok")
         assert await table.snapshot() == before, "and comes back, too"
+
+
+async def test_a_purge_keeps_what_others_are_told_by() -> None:
+    table, clock = Table(400), ManualClock()
+    tools = [table.tool(simulates=False)]
+    async with Runtime.open("memory://", policy=POLICY, tools=tools, clock=clock) as runtime:
+        await runtime.call("put", {"row": "r1", "n": 5}, actor="a", run="a", call_id="c1")
+        clock.advance(60)
+        await runtime.call("put", {"row": "r2", "n": 6}, actor="b", run="b", call_id="c2")
+        clock.advance(86_400 - 30)
+        gone = await runtime.operations.purge(older_than=timedelta(days=1))
+        assert [kept.why for kept in gone.kept] == ["record 3 tells by it what was there before"]
+        ((step, outcome),) = await runtime.operations.undo(run="b")
+        assert (step.obstacle, outcome and outcome.status, table.rows["r2"]["n"]) == ("", "ok", 2)
+
+
+async def test_after_something_was_deleted_everything_is_kept_anew() -> None:
+    table = Table(400)
+    async with Runtime.open("memory://", policy=POLICY, tools=[table.tool(simulates=False)]) as runtime:
+        first = await runtime.call("put", {"row": "r1", "n": 5}, actor="a", run="a", call_id="c1")
+        assert first.record is not None
+        await runtime.operations.forget(record=first.record, reason="asked to")
+        await runtime.call("put", {"row": "r2", "n": 6}, actor="b", run="b", call_id="c2")
+        ((step, outcome),) = await runtime.operations.undo(run="b")
+        assert (step.obstacle, outcome and outcome.status, table.rows["r2"]["n"]) == ("", "ok", 2)
 
 
 async def test_where_what_it_is_told_by_was_deleted_nothing_is_made_up() -> None:

@@ -41,6 +41,8 @@ class Changed(Value, frozen=True):
     """Nobody knows whether it landed, and it may have changed something besides its resource."""
     closed: str = ""
     """The state in which its claim was closed with this record."""
+    told_by: int | None = None
+    """Of a whole resource: the record by which it tells what was there before."""
     charged: tuple[str, ...] = ()
     """In records from before `Content.charged`: the scopes of the budgets that it was charged to."""
     opened: str = ""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what a runtime is made of is loaded when one is opened
     from interlock.assembly import Sources
     from interlock.config import Settings
     from interlock.engine import EngineContext, Observer
+    from interlock.engine.context import ToolBinding
     from interlock.policy import ListSource, Pack, PolicySource
     from interlock.ports import Clock, Faults, Ids, Store
     from interlock.tools import Tool
@@ -133,7 +134,7 @@ class Runtime:
         except TypeError:  # a list, say, which is no name: it is refused below
             known, binding = False, None
         if given or not known:
-            _refuse_odd_details(given)
+            _refuse_odd_details(given, binding)
             refuse_odd_names(given, self, actor, *given.get("evidence", ()))
             if not known:
                 context.ruleset.named.check_actor(actor)
@@ -301,7 +302,7 @@ def _refuse_odd_key(key: object) -> None:
         raise ConfigError(f"a lock is of a key RESOURCE/KEY, such as 'shelf/a', not {key!r:.80}")
 
 
-def _refuse_odd_details(details: dict[str, Any]) -> None:
+def _refuse_odd_details(details: dict[str, Any], binding: ToolBinding | None) -> None:
     """What a caller says beside tool, arguments and actor; a list becomes the tuple that it stands for."""
     if not details.keys() <= CallDetails.__annotations__.keys():
         refuse_unknown("Runtime.call", details, CallDetails.__annotations__)
@@ -311,3 +312,6 @@ def _refuse_odd_details(details: dict[str, Any]) -> None:
     for name in details.keys() & _SEVERAL.keys():
         kind, meant = _SEVERAL[name]
         details[name] = require_all(f"{name}=", details[name], kind, meant)
+    if binding is not None and details.get("constants"):
+        known = binding.tool.roles
+        refuse_unknown(f"constants=: {binding.tool.name}", details["constants"], known)

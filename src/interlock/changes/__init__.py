@@ -2,7 +2,7 @@
 
 from interlock.changes.differences import diff_of, show_difference
 from interlock.changes.effect_status import contradicts_nothing, has_landed, landed_by_snapshots, moved_keys
-from interlock.changes.kept_states import KeptStates, expand_states
+from interlock.changes.kept_states import KeptStates, base_of, expand_states
 from interlock.changes.keys import (
     ClaimName,
     TakingBack,
@@ -41,6 +41,7 @@ __all__ = [
     "SnapshotReader",
     "TakingBack",
     "Unreadable",
+    "base_of",
     "claim_name",
     "compensation_name",
     "contradicts_nothing",

@@ -17,8 +17,8 @@ SINCE = "since"
 _FEWEST = 50
 """Of fewer rows everything is kept."""
 _MOST_RESOURCES = 8
-_FRESH_US = 3_600_000_000
-"""How long others are told by a record: what is deleted for its age takes no more with it than the next hour would."""
+_FRESH_US = 300_000_000
+"""How long others are told by a record, which is not deleted as long as they are kept."""
 _PARTS = ("before", "planned", "after")
 
 _Texts = dict[str, bytes]
@@ -39,6 +39,10 @@ class KeptStates:
     def __init__(self) -> None:
         self._bases: dict[str, _FullState] = {}
         self._last: tuple[Json, _Texts] = (None, {})
+
+    def forget(self) -> None:
+        """Something was deleted: from now on everything is kept anew."""
+        self._bases.clear()
 
     def before(self, plan: Plan, now_us: int) -> dict[str, Json]:
         """What the record of a plan keeps of what is there, and of what is planned."""
@@ -105,6 +109,12 @@ def _texts_of(state: Mapping[str, Json]) -> _Texts:
 def _difference(base: _Texts, state: Mapping[str, Json], texts: _Texts) -> dict[str, Any]:
     rows = {key: state[key] for key, text in texts.items() if base.get(key) != text}
     return {"rows": rows, "gone": [key for key in base if key not in texts]}
+
+
+def base_of(held: Mapping[str, Json]) -> int | None:
+    """The record by which what lies beside another one tells what was there before; None where it says so itself."""
+    told: Any = held.get(SINCE, {}).get("before")
+    return None if told is None else int(told["record"])
 
 
 async def expand_states(held: dict[str, Json], before_of: Callable[[int], Awaitable[Json]]) -> dict[str, Json]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
 from interlock.errors import ConfigError
 from interlock.ports import Query, Store
+from interlock.tools.effect_words import name_parts
 from interlock.values import Decision, Effect, Json, Mode, Outcome, Status
 
 _ONE_LINE = 100
@@ -58,7 +60,17 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _words_of(tool: str, arguments: Json) -> str:
-    return f"{tool.replace('_', ' ')} {msgspec.json.encode(arguments).decode()}"
+    """What somebody types, as words: the name of the tool, and the values."""
+    return f"{' '.join(name_parts(tool))}: {'; '.join(_values_in(arguments))}"
+
+
+def _values_in(value: Json) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _values_in(item)
+        yield from value if isinstance(value, dict) else ()
+    else:
+        yield str(value)
 
 
 async def _call(given: argparse.Namespace, arguments: Json) -> Outcome:

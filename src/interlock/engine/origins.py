@@ -85,18 +85,28 @@ class OriginIndexes:
         return found
 
     async def _catch_up(self, turns: SeenTurns, outermost: str, own: str, here: FoldedTurn | None) -> None:
-        left = list(dict.fromkeys((outermost, *turns.tails, own)))
-        for turn in left:  # grows: a turn names those that it has delegated to, and those of its session before it
-            tail = turns.tails.setdefault(turn, TurnTail(self._store, turn, self._faults))
-            late = here.late.newer_than(tail, here.tail.ends) if here is not None and turn == own else None
-            newer = late or await tail.newer() or Newer((), {})
-            for record in tail.fresh(newer):
-                if record.kind == "call":
-                    await self._see_call(turns.seen, record, newer.content(record))
-                elif record.kind == "turn" and record.status in _EVENTS:
-                    more = await self._see_event(turns, record, turn, outermost)
-                    left += [other for other in more if other not in left]
-            tail.advance(newer)
+        done: set[str] = set()
+        for turn in dict.fromkeys((outermost, *turns.tails, own)):
+            await self._read_turn(turns, turn, outermost, here if turn == own else None, done)
+
+    async def _read_turn(
+        self, turns: SeenTurns, turn: str, outermost: str, here: FoldedTurn | None, done: set[str]
+    ) -> None:
+        """Take in what is new of a turn, in its order: those that it names before what it did afterwards."""
+        if turn in done:
+            return
+        done.add(turn)
+        tail = turns.tails.setdefault(turn, TurnTail(self._store, turn, self._faults))
+        late = None if here is None else here.late.newer_than(tail, here.tail.ends)
+        self._at("origins.newer")
+        newer = late or await tail.newer() or Newer((), {})
+        for record in tail.fresh(newer):
+            if record.kind == "call":
+                await self._see_call(turns.seen, record, newer.content(record))
+            elif record.kind == "turn" and record.status in _EVENTS:
+                for other in await self._see_event(turns, record, turn, outermost):
+                    await self._read_turn(turns, other, outermost, None, done)
+        tail.advance(newer)
 
     async def _see_event(self, turns: SeenTurns, record: Stored, turn: str, outermost: str) -> list[str]:
         """Take in what a turn says of itself; the turns that it names."""

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from interlock.canonical import WHATEVER, canonical, encode_canonical
-from interlock.changes import Snapshot
+from interlock.changes import Snapshot, base_of
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.outcomes import outcome_of, unrecorded_outcome
 from interlock.engine.redaction import (
@@ -300,18 +300,12 @@ def _change(
         if left:
             beside["versions"] = left
     else:
-        beside |= ctx.kept_states.before(plan, ctx.clock.now_us()) | {"rests_on": plan.rests_on}
-        if ended.reading.status is not Status.PLANNED or ended.call.mode is not Mode.APPLY:
-            beside["diff"] = plan.diff
-        if content.keys != plan.keys:  # whoever wants them forgotten names them as they are
-            beside["keys"] = list(plan.keys)
+        beside |= _planned_beside(ctx, ended, plan, content)
     under: dict[str, int] = {}
     if ended.call.locks:
         under = {redactor.text(lock.key): lock.token for lock in ended.call.locks}
         if not all(lock.key in under for lock in ended.call.locks):  # undo locks them again
             beside["under"] = [lock.key for lock in ended.call.locks]
-    if ended.call.lock_keys and not performed:  # whoever resumes it has them locked again
-        beside["lock_keys"] = list(ended.call.lock_keys)
     close = None
     for item in ended.settle:
         if type(item) is CloseClaim:
@@ -332,9 +326,22 @@ def _change(
         closed="" if close is None else close.state.value,
         untouched=() if close is None or not close.untouched else _places(plan.keys, frozenset(close.untouched)),
         beyond=ended.beyond,
+        told_by=base_of(beside),
         **opening,
     )
     return changed, beside
+
+
+def _planned_beside(ctx: EngineContext, ended: Ended, plan: Plan, content: Content) -> dict[str, Json]:
+    """What lies beside the record of a change that is planned or about to be made: whoever resumes it needs that."""
+    call = ended.call
+    beside = ctx.kept_states.before(plan, ctx.clock.now_us()) | {"rests_on": plan.rests_on}
+    if ended.reading.status is not Status.PLANNED or call.mode is not Mode.APPLY:
+        beside["diff"] = plan.diff
+    if content.keys != plan.keys:  # whoever wants them forgotten names them as they are
+        beside["keys"] = list(plan.keys)
+    said = {"question": call.question, "constants": list(call.constants), "lock_keys": list(call.lock_keys)}
+    return beside | {name: value for name, value in said.items() if value}
 
 
 def _left_versions(plan: Plan, after: tuple[Snapshot, ...]) -> dict[str, str]:

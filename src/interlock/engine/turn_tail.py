@@ -26,33 +26,37 @@ class Newer(msgspec.Struct, frozen=True):
         return self.contents.get(record.id) or record.content()
 
 
+_Kept = tuple[dict[int, int] | None, list[tuple[Stored, Content | None]], dict[int, int]]
+
+
 class LateRecords:
     """What was read of a turn lately, with its contents: for whoever else reads the turn, so that it is read once."""
 
     def __init__(self, *, wanted: bool) -> None:
-        # How far every lane had been read before the first of them (None: nobody has asked for them yet), and they:
-        # together, as calls may run on loops of several threads.
-        self._kept: tuple[dict[int, int] | None, list[tuple[Stored, Content | None]]] = ({} if wanted else None, [])
+        # How far every lane had been read before the first of them (None: nobody has asked for them yet), they, and how
+        # far it has been read with them: together, as calls may run on loops of several threads.
+        self._kept: _Kept = ({} if wanted else None, [], {})
 
-    def keep(self, fresh: Sequence[tuple[Stored, Content | None]]) -> None:
-        """These were read now; the oldest give way."""
-        since, kept = self._kept
+    def keep(self, fresh: Sequence[tuple[Stored, Content | None]], ends: Mapping[int, int]) -> None:
+        """These were read now, up to here; the oldest give way."""
+        since, kept, _before = self._kept
         if since is None:
             return
         kept = [*kept, *fresh]
         given_up = {record.lane: record.id for record, _content in kept[:-_MOST_LATE]}
         moved = {lane: max(number, since.get(lane, 0)) for lane, number in given_up.items()}
-        self._kept = ({**since, **moved}, kept[-_MOST_LATE:])
+        self._kept = ({**since, **moved}, kept[-_MOST_LATE:], dict(ends))
 
-    def newer_than(self, tail: TurnTail, ends: Mapping[int, int]) -> Newer | None:
-        """What another reader of the turn has not read yet, up to here; None where not all of it is kept."""
-        since, kept = self._kept
+    def newer_than(self, tail: TurnTail, own: Mapping[int, int]) -> Newer | None:
+        """What another reader of the turn has not read yet; None where not all of it is kept. `own`: how far the turn
+        has been read by now, from where on it is kept if it was not."""
+        since, kept, ends = self._kept
         if since is None:
-            self._kept = (dict(ends), [])
+            self._kept = (dict(own), [], dict(own))
         if since is None or any(tail.ends.get(lane, 0) < end for lane, end in since.items()):
             return None
         contents = {record.id: content for record, content in kept if content is not None}
-        return Newer([record for record, _content in kept], dict(ends), contents)
+        return Newer([record for record, _content in kept], ends, contents)
 
 
 class TurnTail:

@@ -102,9 +102,8 @@ class FoldedTurn:
         fresh = self.tail.fresh(newer)
         calls = [(record, record.content()) for record in fresh if record.kind == "call"]
         self.tail.advance(newer)
-        if fresh:
-            decoded = {record.id: content for record, content in calls}
-            self.late.keep([(record, decoded.get(record.id)) for record in fresh])
+        decoded = {record.id: content for record, content in calls}
+        self.late.keep([(record, decoded.get(record.id)) for record in fresh], self.tail.ends)
         intents = [record for record in fresh if record.kind == "intent"]
         self._begun.update((record.actor, record.call) for record in intents)
         self._changed = max(self._changed, *(record.id for record in intents)) if intents else self._changed

@@ -259,4 +259,6 @@ def _recorded_call(record: Stored, whole: Mapping[str, Json], arguments: Json) -
         undoes=None if change is None else change.undoes,
         replays=change is not None and change.replays,
         lock_keys=locked_keys(record, whole),
+        question=whole.get("question"),
+        constants=tuple(whole.get("constants", ())),
     )

@@ -187,6 +187,7 @@ class Operations:
         self, *, older_than: timedelta | None = None, tool: str | None = None, by: str | None = None
     ) -> Erasure:
         """Delete those payloads, with a record of it; what is in doubt, asked or still to be undoable is kept."""
+        self._ctx.kept_states.forget()
         return await purge(self.writer(by), self._expiry(older_than, tool))
 
     async def forget_plan(
@@ -206,6 +207,7 @@ class Operations:
         by: str | None = None,
     ) -> Erasure:
         """Delete those payloads, with a record of it. What stands in the records themselves stays."""
+        self._ctx.kept_states.forget()
         return await forget(self.writer(by), Target(key=key, actor=actor, record=record), reason)
 
     def _expiry(self, older_than: timedelta | None, tool: str | None) -> Expiry:

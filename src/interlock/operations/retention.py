@@ -116,6 +116,14 @@ class _Findings:
         self._standing = standing
         self._found: list[Stored] = []
         self._kept: list[Kept] = []
+        self._told_by: dict[int, set[int]] = {}
+        """By record: those that tell by it what was there before."""
+
+    def note(self, record: Stored) -> None:
+        """A record whose payload is there, deleted or not."""
+        change = record.content().change if type(record.body) is str and '"told_by":' in record.body else None
+        if change is not None and change.told_by is not None:
+            self._told_by.setdefault(change.told_by, set()).add(record.id)
 
     def add(self, record: Stored, why_kept: str = "") -> None:
         """A record whose payload is there."""
@@ -124,6 +132,15 @@ class _Findings:
             self._kept.append(Kept(record.id, record.tool, why))
         else:
             self._found.append(record)
+
+    def keep_told_by(self) -> None:
+        """Keep those by which others tell what was there before, as long as one of these is kept."""
+        going = {record.id for record in self._found}
+        needed = {record.id: self._told_by.get(record.id, set()) - going for record in self._found}
+        for record in [record for record in self._found if needed[record.id]]:
+            why = f"record {min(needed[record.id])} tells by it what was there before"
+            self._kept.append(Kept(record.id, record.tool, why))
+        self._found = [record for record in self._found if not needed[record.id]]
 
     def result(self, in_clear: int = 0) -> Erasure:
         tools: dict[str, int] = {}
@@ -148,16 +165,23 @@ async def plan_purge(store: Store, expiry: Expiry, now_us: int) -> Erasure:
     claims = await store.claims(ChangeFilter())
     standing = dict(_standing(claims))
     findings = _Findings(await _holds(store, claims, now_us), standing)
-    async for record in store.records(Query(tool=expiry.tool)):
+    async for record in store.records(Query()):
+        if record.id in there:
+            findings.note(record)
         age = expiry.age_of(record.tool)
-        if record.id not in there or age is None:
+        if record.id not in there or age is None or not _is_of(expiry, record):
             continue
         claim = standing.get(record.id)
         # Both records of a change are as old as its claim: one without the other would undo nothing.
         began_us = record.at_us if claim is None else claim.at_us
         if began_us < now_us - _us(age):
             findings.add(record, "" if claim is None else _still_undoable(expiry, claim, now_us))
+    findings.keep_told_by()
     return findings.result()
+
+
+def _is_of(expiry: Expiry, record: Stored) -> bool:
+    return expiry.tool is None or record.tool == expiry.tool
 
 
 async def purge(writer: LedgerWriter, expiry: Expiry) -> Erasure:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from interlock.canonical import canonical, nearest
+from interlock.canonical import canonical, did_you_mean, nearest
 from interlock.errors import PolicyError
 from interlock.policy.conditions import Condition, ConditionError
 from interlock.policy.decide import DEFAULT_RULE, PRECEDENCE, Clamp, Decider, Group, ToolRules
@@ -19,7 +19,7 @@ from interlock.policy.named import NamedInPolicy
 from interlock.policy.sections import Finding
 from interlock.tools import Tool
 from interlock.tools.registry import matches
-from interlock.values import Budget, Decision, Grant, Json, Rate, Verdict
+from interlock.values import Budget, Decision, Grant, Json, Rate, Verdict, name_some
 
 if TYPE_CHECKING:
     from interlock.policy.condition_compiler import ConditionCompiler
@@ -113,7 +113,8 @@ def _refuse_unknown_tools(policy: Policy, known: Mapping[str, Tool], findings: l
     named += [*policy.cooldowns, *policy.budgets]
     for item in named:
         place = item.place if isinstance(item, Rule) else policy.places.get(item.id, policy.file)
-        for pattern in item.tools:
+        others = item.names_tools if isinstance(item, Rule) else ()
+        for pattern in (*item.tools, *others):
             # A rule for a tool that was renamed would protect nothing, without a word. '*' may be for none.
             if pattern != _ANY and not any(matches((pattern,), name) for name in known):
                 close = nearest(pattern, known, 1)
@@ -121,6 +122,12 @@ def _refuse_unknown_tools(policy: Policy, known: Mapping[str, Tool], findings: l
                     f"did you mean {close[0]!r}?" if close else f"tools are {', '.join(sorted(known)) or '(none)'}"
                 )
                 findings.append(Finding(str(place), f"{item.id!r} is for an unknown tool {pattern!r}; {way_out}"))
+    for rule in policy.rules:
+        has = {name for tool in known.values() if matches(rule.tools, tool.name) for name in tool.roles}
+        for name in rule.names_arguments:
+            if has and name not in has:
+                hint = did_you_mean(name, has) or f"; they are {name_some(sorted(has))}"
+                findings.append(Finding(str(rule.place), f"{rule.id!r}: no tool that it is for takes {name!r}{hint}"))
     for pattern in policy.as_planned:
         if pattern != _ANY and not any(matches((pattern,), name) for name in known):
             findings.append(Finding(policy.file, f"as_planned names an unknown tool {pattern!r}"))

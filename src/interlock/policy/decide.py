@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -9,13 +10,18 @@ import msgspec
 from interlock.canonical import Refusal
 from interlock.policy.conditions import Condition, ConditionError, Facts, JointCondition
 from interlock.policy.model import Cooldown, Rule
+from interlock.policy.provenance import Trace
 from interlock.tools import Parsed, Tool
 from interlock.values import Decision, Grant, Json, Mode, Rewrite, Verdict
 
 PRECEDENCE = (Decision.DENY, Decision.REVIEW, Decision.ALLOW)
 DEFAULT_RULE = "default"
-ORIGINS = "{origins}"
-"""In the reason of a rule: a sentence for each argument that comes from nowhere good."""
+_MARKS: dict[str, Callable[[Trace, dict[str, Json]], str]] = {
+    "{origins}": lambda trace, given: "; ".join(one.why for one in trace.suspects(given)[:_MOST_SAID]),
+    "{carried}": lambda trace, given: trace.explain_carried(given),
+    "{asked}": lambda trace, _given: trace.explain_unasked(),
+}
+"""What stands for a sentence about this very call in the reason of a rule."""
 _MOST_SAID = 3
 
 
@@ -116,9 +122,11 @@ def _explain(verdict: Verdict, facts: Facts) -> Verdict:
     if verdict.decision is Decision.ALLOW:
         return verdict
     suspects = facts.trace.suspects(facts.arguments)[:_MOST_SAID]
-    said = "; ".join(suspect.why for suspect in suspects)
+    said = verdict.reason
+    for mark, say in _MARKS.items():
+        said = said.replace(mark, say(trace, facts.arguments)) if mark in said else said
     sources = tuple(dict.fromkeys(place.record for one in suspects for place in one.origin.places[:1] if place.record))
-    return msgspec.structs.replace(verdict, reason=verdict.reason.replace(ORIGINS, said), sources=sources)
+    return msgspec.structs.replace(verdict, reason=said, sources=sources)
 
 
 def risk_by_rules(rules: ToolRules, facts: Facts) -> str | None:

@@ -39,6 +39,9 @@ class Rule(Value, frozen=True):
     """For a rule of [[risk]]: how risky a plan is for which it holds."""
     instead: str = ""
     """What whoever is refused may do instead."""
+    names_tools: tuple[str, ...] = ()
+    names_arguments: tuple[str, ...] = ()
+    """What a pack speaks of beside the tools that it is for: what there is not would switch it off without a word."""
     when_line: int = 0
     """The line of its file on which its condition begins; 0 where there are none."""
 

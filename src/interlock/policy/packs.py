@@ -48,6 +48,10 @@ class PackRule(msgspec.Struct, frozen=True, kw_only=True):
     set: dict[str, Json] = {}
     asks: bool = False
     """A person is asked, where the call would otherwise be denied."""
+    names_tools: tuple[str, ...] = ()
+    """Tools that it speaks of beside those that it is for: each has to be there."""
+    names_arguments: tuple[str, ...] = ()
+    """Arguments that it speaks of: each has to be one of some tool that it is for."""
 
 
 class Pack(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,11 +161,11 @@ def _asks(use: Use) -> bool:
 def _provenance(use: Use) -> Iterable[PackRule]:
     sinks = use.names("sinks", ())
     unknown = f"origin.unknown.exists(field, field in {cel_list(sinks)})" if sinks else "size(origin.unknown) > 0"
-    yield PackRule(when=unknown, reason="{origins}", asks=_asks(use))
+    yield PackRule(when=unknown, reason="{origins}", asks=_asks(use), names_arguments=sinks)
 
 
 def _refuse_unasked(use: Use) -> Iterable[PackRule]:
-    yield PackRule(when="!turn.asked", reason="the user has not asked for this", asks=_asks(use))
+    yield PackRule(when="!turn.asked", reason="{asked}", asks=_asks(use))
 
 
 def _exfiltration(use: Use) -> Iterable[PackRule]:
@@ -170,8 +174,9 @@ def _exfiltration(use: Use) -> Iterable[PackRule]:
     carried = " || ".join(f"source.matches({pattern})" for pattern in patterns)
     yield PackRule(
         when=f"origin.carries.exists(source, {carried}) && !origin.to_known",
-        reason=f"something from {', '.join(private)} would go where the user has not said",
+        reason="{carried}",
         asks=_asks(use),
+        names_tools=private,
     )
 
 

@@ -49,6 +49,8 @@ def expand_pack(use: Use, packs: Mapping[str, Pack]) -> list[Rule]:
             set=rule.set,
             needs_egress=pack.needs_egress,
             field=field,
+            names_tools=rule.names_tools,
+            names_arguments=rule.names_arguments,
         )
         for rule in made
     ]

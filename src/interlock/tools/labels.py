@@ -26,6 +26,8 @@ class Label(StrEnum):
     """Anybody may fill it in."""
     FREE = "free"
     """Free text."""
+    ECHO = "echo"
+    """What a tool was asked by, and has returned: that there is such a thing, and nothing more."""
     MODEL = "model"
     """A model's prose: proves nothing."""
 

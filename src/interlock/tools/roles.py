@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Any
@@ -13,6 +13,7 @@ from interlock.tools.labels import read_roles
 from interlock.values import Json
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_DEEPEST = 6
 _FORMATS = {"email": "sink", "uri": "sink", "uri-reference": "sink", "hostname": "sink", "ipv4": "sink", "ipv6": "sink",
             "date": "date", "date-time": "date", "time": "date"}  # fmt: skip
 
@@ -53,6 +54,8 @@ def role_of(name: str, schema: Mapping[str, Json], declared: Mapping[str, Role])
     for role in (Role.SINK, Role.CONTENT, Role.AMOUNT, Role.DATE):
         if words & _table().get(role, frozenset()):
             is_number = bool(kinds) and kinds <= {"integer", "number"}
+            if is_number and role is Role.SINK and not words & _table()[Role.AMOUNT]:
+                return Role.SELECTOR  # an account by its number
             if not is_number or role in (Role.AMOUNT, Role.DATE):
                 return role
     return Role.AMOUNT if kinds and kinds <= {"number"} else Role.SELECTOR
@@ -89,3 +92,29 @@ def check_roles(where: str, given: Any) -> dict[str, Role]:
         if role not in words:
             raise ContractError(f"{where} of {name!r} is one of {', '.join(words)}, not {role!r}")
     return {str(name): Role(role) for name, role in given.items()}
+
+
+_NUMBERED = frozenset(("id", "ids", "number", "no", "nr", "num", "key", "code", "ref", "reference", "index", "uid"))
+
+
+@lru_cache(maxsize=4096)
+def is_number_of(path: str, argument: str) -> bool:
+    """Whether a field of a result may hold the number by which an argument says which thing is meant."""
+    words = {word.lower() for word in _PARTS.findall(path.rpartition(".")[2])}
+    return not words or bool(words & (_NUMBERED | {word.lower() for word in _PARTS.findall(argument)}))
+
+
+def choices_of(schema: Mapping[str, Json], argument: str) -> frozenset[str]:
+    """The texts among which an argument of a tool chooses, wherever its schema names them."""
+    part = schema.get("properties", {}).get(argument)
+    return frozenset(_choices(part, schema.get("$defs", {}), 0)) if isinstance(part, dict) else frozenset()
+
+
+def _choices(part: Json, definitions: Mapping[str, Json], depth: int) -> Iterator[str]:
+    if not isinstance(part, dict) or depth > _DEEPEST:
+        return
+    yield from (item for item in (*part.get("enum", ()), part.get("const")) if isinstance(item, str))
+    inside = [*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ()), part.get("items")]
+    inside.append(definitions.get(str(part.get("$ref", "")).rpartition("/")[2]))
+    for one in inside:
+        yield from _choices(one, definitions, depth + 1)

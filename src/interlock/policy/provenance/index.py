@@ -17,6 +17,7 @@ from interlock.policy.provenance.leaves import (
     IndexEntry,
     LeafPlace,
     ResultSource,
+    are_said,
     entries_of,
     flatten,
     is_said,
@@ -44,6 +45,7 @@ _ORDER = {label: number for number, label in enumerate(Label)}
 _MOST_PLACES = 8
 _MOST_TRIED = 2_000
 """So many places of a word are tried; a value that is made of words which stand everywhere is found by then."""
+_SCHEME = len("https://www./")
 _FEW_LEAVES, _SHORT_FORMS = 200, 20_000
 """So many fields and characters are looked through as they are: to take their words in costs more."""
 _MOST_SAID = 60
@@ -52,7 +54,8 @@ _MOST_PIECES = 12
 _MOST_CARRIED = 2_000
 _IN_A_ROW = 5
 """So many words one behind the other are taken from where they stand."""
-_LONG_NUMBER, _LONG_WORD = 6, 8
+_LONG_NUMBER, _LONG_WORD = 6, 6
+_MARKS = ".,;:!?()[]{}<>\"'`"
 _FIELDS = (Label.OWN, Label.PLAIN)
 _BY_USER = Label.USER  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 
@@ -109,15 +112,18 @@ class OriginIndex:
     ) -> ResultSource:
         """What is known of a result before it is looked at."""
         asked = [form for _path, leaf in flatten((), arguments) if (form := form_of(leaf))]
-        steered, pointed = False, False
+        steered, pointed, echo = False, False, set(asked)
         for form in asked:
             origin = self.find(form)
             steered, pointed = steered or _is_steering(form, origin), pointed or self._is_pointing(form, origin)
-            for kind, value in values_in(form) if reads else ():
-                if kind == "link":  # what was named to be read is not what something is to go to
+            for kind, value in values_in(form):
+                if kind in LEADING:  # what stands in an argument is what was asked for, too
+                    echo.add(value)
+                    steered = steered or (value != form and _is_steering(value, self.find(value)))
+                if kind == "link" and reads:  # what was named to be read is not what something is to go to
                     self._anchors.get(kind, set()).discard(value)
         said = shorten(", ".join(texts_of(shown)), _MOST_SAID)
-        return ResultSource(record, tool, labels, pointed, steered, self._rows + 1, frozenset(asked), said, self._user)
+        return ResultSource(record, tool, labels, pointed, steered, self._rows + 1, frozenset(echo), said, self._user)
 
     def take_in(self, entries: Iterable[IndexEntry]) -> None:
         """From now on these are found."""
@@ -136,7 +142,9 @@ class OriginIndex:
             return False
         if is_said(form, self._user):
             return True
-        return origin.pointed
+        # One of several addresses in what was pointed at was chosen by somebody else; a name is one.
+        leads = any(kind in LEADING for kind, _value in values_in(form))
+        return (origin.pointed and (origin.known or not leads)) or are_said(form, self._user)
 
     def _add(self, at: LeafPlace, form: str, values: Collection[tuple[str, str]], rivals: Mapping[str, int]) -> None:
         number = len(self._leaves)
@@ -188,8 +196,10 @@ class OriginIndex:
                 found = {number: msgspec.structs.replace(place, rivalled=True) for number, place in found.items()}
             everywhere = [set(self._with_value(value)) for value in values]
             for number in set.intersection(*everywhere) - found.keys():
-                sole = all(self._leaves[number].rivals.get(value.kind) == 1 for value in values)
-                found[number] = self._place(number, whole=False, sole=sole, rivalled=rivalled)
+                leaf = self._leaves[number]
+                sole = all(leaf.rivals.get(value.kind) == 1 for value in values)
+                whole = len(leaf.form) <= len(form) + _SCHEME and _covers(leaf.form, find_values(leaf.form))
+                found[number] = self._place(number, whole=whole, sole=sole, rivalled=rivalled)
         elif values or self._may_stand(form):
             self._find_by_words(form, found)
         if len(found) < 2:
@@ -246,14 +256,26 @@ class OriginIndex:
         anchors = self._anchors.get(value.kind, ())
         return len(anchors) > (value.form in anchors)
 
-    def tools_in(self, form: str) -> set[str]:
-        """The tools of whose results something stands in a text: what tells them apart, or words in a row."""
+    def find_carried(self, form: str, but: Collection[int]) -> Iterator[tuple[str, str]]:
+        """What stands in a text and in results, and of which tools: values, words that look like a secret, and words in
+        a row; without what stands in the rows `but`."""
+        for shown, numbers in self._find_shared(form):
+            for number in numbers:
+                at = self._leaves[number].at
+                if at.tool and at.row not in but:
+                    yield shown, at.tool
+
+    def _find_shared(self, form: str) -> Iterator[tuple[str, Iterable[int]]]:
+        for value in find_values(form):
+            if _tells(value):
+                yield value.shown, self._with_value(value)
+        for token in {token.strip(_MARKS) for token in form.split()[:_MOST_CARRIED]}:
+            if _is_secret_like(token):
+                yield token, self._with_words(words_of(token))
         words = words_of(form)[:_MOST_CARRIED]
-        leaves = [number for value in find_values(form) if _tells(value) for number in self._with_value(value)]
-        leaves += [number for word in set(words) if _is_secret_like(word) for number in self._with_words([word])]
-        for start in range(max(1, len(words) - _IN_A_ROW + 1)):
-            leaves += self._with_words(words[start : start + _IN_A_ROW]) if len(words) >= _IN_A_ROW else ()
-        return {self._leaves[number].at.tool for number in leaves} - {""}
+        for start in range(len(words) - _IN_A_ROW + 1):
+            several = words[start : start + _IN_A_ROW]
+            yield " ".join(several), self._with_words(several)
 
     def _with_value(self, value: Found) -> Iterable[int]:
         kind, form = value.kind, value.form
@@ -309,7 +331,7 @@ def _is_steering(form: str, origin: Origin) -> bool:
     if not origin.places:
         return False
     good = origin.user or origin.trusted or origin.whole
-    is_some = len(form) >= TELLING or (len(form) > 1 and any(map(str.isdigit, form)))
+    is_some = is_telling(form) or len(form) >= TELLING or (len(form) > 1 and any(map(str.isdigit, form)))
     return is_some and not good
 
 
@@ -318,7 +340,8 @@ def _tells(value: Found) -> bool:
     return value.kind in LEADING or (value.kind == "number" and len(value.form) >= _LONG_NUMBER)
 
 
-def _is_secret_like(word: str) -> bool:
+def _is_secret_like(token: str) -> bool:
+    word = "".join(words_of(token))
     return len(word) >= _LONG_WORD and any(map(str.isdigit, word)) and any(map(str.isalpha, word))
 
 

@@ -17,7 +17,7 @@ from interlock.values import Json
 
 TELLING = 4
 """A shorter field points at nothing."""
-_PLAIN, _FREE, _OUTSIDERS = Label.PLAIN, Label.FREE, Label.OUTSIDERS
+_PLAIN, _FREE, _OUTSIDERS, _ECHO = Label.PLAIN, Label.FREE, Label.OUTSIDERS, Label.ECHO
 _NO_VALUES: frozenset[tuple[str, str]] = frozenset()
 _MOST_LEAVES = 100_000
 """Of one result; what comes after them is from nowhere."""
@@ -70,15 +70,19 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
     several, is_text = len(rows) > 1, _is_text(value)
     fields = Counter(path for row in rows for path in {place for place, _form in row.leaves}) if several else {}
     kinds = _count_kinds(key for row in rows for key in row.values) if several else {}
+    named = [row for row in rows if row.named]
+    # What is said of each of several rows names none of them: they are each other's rivals.
+    named_kinds = _count_kinds(key for row in named for key in row.values) if len(named) > 1 else {}
     for number, row in enumerate(rows, source.first_row):
         # A row that the user has named has its rivals in itself, any other in all that was found.
-        rivals = kinds if several and not row.named else row.rivals
+        rivals = kinds if several and not row.named else named_kinds or row.rivals
+        is_one = row.named and len(named) == 1
         for (place, form), found_there in zip(row.leaves, row.values, strict=True):
-            if form in source.echo:
-                continue
             label = labels.get(place) or labels.setdefault(place, source.labels.of(place))
             if label is _PLAIN and (source.steered or (is_text and not place)):
                 label = _FREE
+            if form in source.echo:
+                label = _ECHO
             foreign = source.recalls(form, found_there)
             yield (
                 LeafPlace(
@@ -89,7 +93,7 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
                     (source.pointed or row.named) and not foreign,
                     source.said,
                     number,
-                    (row.named or not several or fields[place] == 1) and not foreign,
+                    (is_one or not several or fields[place] == 1) and not foreign,
                 ),
                 form,
                 found_there,
@@ -121,8 +125,13 @@ def _rows(source: ResultSource, value: Json) -> Iterator[_Row]:
         if leaves:
             values = [values_in(form) for _place, form in leaves]
             rivals = _count_kinds(values)
-            named = not is_all and any(is_telling(form) and is_said(form, source.user) for _place, form in leaves)
+            named = not is_all and any(_is_naming(source, place, form) for place, form in leaves)
             yield _Row(leaves, values, rivals, named)
+
+
+def _is_naming(source: ResultSource, place: tuple[str, ...], form: str) -> bool:
+    """Whether a field names its row as the user has: what anybody may write freely names nothing."""
+    return is_telling(form) and is_said(form, source.user) and source.labels.of(place) is not _FREE
 
 
 def _is_text(value: Json) -> bool:
@@ -158,6 +167,12 @@ def is_said(form: str, user: str) -> bool:
     """Whether a value stands in the user's words."""
     words = " ".join(words_of(form))
     return bool(words) and f" {words} " in user
+
+
+def are_said(form: str, user: str) -> bool:
+    """Whether all words of a value that name something stand in the user's words, and there are several."""
+    words = [word for word in words_of(form) if word not in _common_words()]
+    return len(words) > 1 and all(f" {word} " in user for word in words)
 
 
 def values_in(form: str) -> frozenset[tuple[str, str]]:

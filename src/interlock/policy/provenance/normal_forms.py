@@ -57,7 +57,8 @@ def plain(text: str) -> str:
     """A text without differences that nobody sees: compatibility forms, case, invisible characters, runs of spaces."""
     if text.isascii():
         return " ".join(text.lower().split())
-    text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    text = unicodedata.normalize("NFKC", text).replace("\u3002", ".")  # an ideographic full stop parts hosts, too
+    text = "".join(c for c in text if unicodedata.category(c) != "Cf")
     return " ".join(text.casefold().split())
 
 
@@ -130,7 +131,7 @@ def _link(match: re.Match[str]) -> Iterator[Found]:
     shown = match[0].rstrip(".,;:!?)]}")
     form = shown.removeprefix("https://").removeprefix("http://").removeprefix("www.").rstrip("/")
     host = form.partition("/")[0]
-    if "." in host and (shown != form or host.rpartition(".")[2] not in _FILES):
+    if "." in host and (shown != form or "/" in form or host.rpartition(".")[2] not in _FILES):
         yield Found("link", form, shown)
 
 

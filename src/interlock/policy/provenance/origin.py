@@ -7,7 +7,7 @@ from interlock.values import Value
 
 # Looked up once: on Python 3.11 a member of an enum costs as much as a call.
 _SAID, _FIELDS = (Label.USER, Label.CONSTANT), (Label.OWN, Label.PLAIN)
-_OWN, _MODEL = Label.OWN, Label.MODEL
+_OWN, _ECHO, _PROSE = Label.OWN, Label.ECHO, (Label.MODEL, Label.ECHO)
 
 
 class Occurrence(Value, frozen=True):
@@ -60,12 +60,12 @@ class Origin(Value, frozen=True):
     @property
     def sole(self) -> bool:
         """It stands in a text, and is the only one of its kind there."""
-        return any(place.sole and place.label is not _MODEL for place in self.places)
+        return any(place.sole and place.label not in _PROSE for place in self.places)
 
     @property
     def pointed(self) -> bool:
         """It comes from a source that the user has pointed at."""
-        return any(place.pointed and place.label is not _MODEL for place in self.places)
+        return any(place.pointed and place.label not in _PROSE for place in self.places)
 
     @property
     def trusted(self) -> bool:
@@ -79,10 +79,15 @@ class Origin(Value, frozen=True):
         return self.user or self.trusted or self.whole or any(_is_sole_of_pointed(place) for place in self.places)
 
     @property
+    def echoed(self) -> bool:
+        """Something was looked up by it and found, and it stands in no text: nobody has put it there."""
+        return bool(self.places) and all(place.label is _ECHO and place.whole for place in self.places)
+
+    @property
     def tools(self) -> tuple[str, ...]:
         """The tools whose results it stands in."""
         return tuple(dict.fromkeys(place.tool for place in self.places if place.tool))
 
 
 def _is_sole_of_pointed(place: Occurrence) -> bool:
-    return place.pointed and place.sole and not place.rivalled and place.label is not _MODEL
+    return place.pointed and place.sole and not place.rivalled and place.label not in _PROSE

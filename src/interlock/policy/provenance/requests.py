@@ -11,6 +11,8 @@ from interlock.policy.provenance.request_tables import read_requests
 from interlock.tools.effect_words import effect_words, name_parts
 from interlock.tools.verbs import verb_table
 
+_SHOWN = 6
+_MESSAGE, _ONLY_MONEY = "message", frozenset(("money",))
 _TOLD = re.compile(r"\b(?:did|does|has|have|had)\b(?! to\b| a look)[^.,;:?!]*")
 """What others do or have done: nobody is asked to do it."""
 _TOLD_TO_US = re.compile(
@@ -19,6 +21,7 @@ _TOLD_TO_US = re.compile(
 """Who wants to be told something asks for nothing to be sent."""
 _PASSIVE = re.compile(r"\b(?:can|could|should|must|to|shall|please have|needs? to)\b[^.?!]*\bbe\b|\bplease have\b")
 """What is to be done is wished for in the words of what was done."""
+_FILE_NAME = re.compile(r"\b[\w-]+\.[a-z]{2,5}\b")
 _CLAUSE = re.compile(r"[.,;:?!()]|\s[-–—]\s")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
@@ -29,7 +32,7 @@ def is_asked_for(name: str, description: str, says: Iterable[str], question: str
     `named`: it names the thing that this is done to, or where that goes.
     """
     said = tuple(says)
-    if hands_over(question) or _is_said_by(said, question):
+    if _asks_to_follow(question) or _is_said_by(said, question):
         return True
     parts, words = _parts_of(name), _words_in(question)
     done_to, asked = _kinds(parts), _kinds(words)
@@ -38,7 +41,12 @@ def is_asked_for(name: str, description: str, says: Iterable[str], question: str
         return True
     if not asked_for:
         return False
-    if named or any(asked_for & _implied(kind) for kind in done_to):
+    if named or any(asked_for & _verbs_of_kind(kind) for kind in done_to):
+        return True
+    if not asked_for & _stems(question, strict=True) and not done_to & asked:
+        return False
+    # A message may be about anything; only who speaks of money alone means to send that.
+    if _MESSAGE in done_to and asked and not asked <= _ONLY_MONEY:
         return True
     if done_to and asked:
         return bool(done_to & asked)
@@ -48,6 +56,13 @@ def is_asked_for(name: str, description: str, says: Iterable[str], question: str
         or not _things_of(parts)
         or bool(_things_of(parts) & _all_stems(words))
     )
+
+
+def words_for(name: str) -> list[str]:
+    """Some of the words by which people ask for what a tool of this name does."""
+    asks = read_requests()["asks"]
+    verbs = [part for part in _parts_of(name) if part in asks or part in verb_table().deeds][:1]
+    return list(dict.fromkeys([*verbs, *(word for verb in verbs for word in asks.get(verb, ()))]))[:_SHOWN]
 
 
 @lru_cache(maxsize=1024)
@@ -73,7 +88,7 @@ def _is_general(question: str) -> bool:
 
 
 @cache
-def _implied(kind: str) -> frozenset[str]:
+def _verbs_of_kind(kind: str) -> frozenset[str]:
     return frozenset(map(verb_table().stem, read_requests()["implied"].get(kind, ())))
 
 
@@ -84,14 +99,26 @@ def _parts_of(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _words_in(question: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(plain(question)))
+    # The name of a file names no thing of a kind: a summary of note.txt is no note.
+    return tuple(_WORD.findall(_FILE_NAME.sub(" ", plain(question))))
 
 
 @lru_cache(maxsize=256)
 def hands_over(question: str) -> bool:
-    """Whether a user points at a text and says that what stands there is to be done."""
+    """Whether a user leaves it to a text what is to be done."""
+    text, tables = plain(question), read_requests()
+    return any(phrase in text for name in ("hands_over", "left_to_a_text") for phrase in tables[name]["phrases"])
+
+
+@lru_cache(maxsize=256)
+def _asks_to_follow(question: str) -> bool:
+    """Whether a user points at a text and says that what stands there is to be done: not that others do it."""
     text = plain(question)
-    return any(phrase in text for phrase in read_requests()["hands_over"]["phrases"])
+    return any(
+        re.search(rf"(?:^|[.,;:!?]\s*|\b(?:please|pls|and|then|just|to|you|do|s)\s+){re.escape(phrase)}", text)
+        for phrase in read_requests()["hands_over"]["phrases"]
+        if phrase in text
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -133,23 +160,27 @@ def _all_stems(words: tuple[str, ...]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _stems(question: str) -> frozenset[str]:
+def _stems(question: str, *, strict: bool = False) -> frozenset[str]:
     """What may be wished for: "who was invited" asks for no invitation."""
     table = verb_table()
     text = plain(question)
     wished = _TOLD_TO_US.sub(" ", text if _PASSIVE.search(text) else _TOLD.sub(" ", text))
     passive = _PASSIVE.search(text) is not None
-    words = [w for w in _deeds(wished) if passive or not table.is_past(w) or table.is_unchanged(w)]
+    words = [w for w in _deeds(wished, strict=strict) if passive or not table.is_past(w) or table.is_unchanged(w)]
     return frozenset(map(table.stem, words))
 
 
-def _deeds(text: str) -> Iterator[str]:
-    """The words of a text, without those that stand there for a thing: "my mail" is none that is to be sent."""
-    either = read_requests()["either"]
+def _deeds(text: str, *, strict: bool) -> Iterator[str]:
+    """The words of a text, without those that stand there for a thing: "my mail" is none that is to be sent. With
+    `strict`, without verbs that ask for nothing by themselves, too."""
+    either, light = read_requests()["either"], read_requests()["light"]
     for clause in _CLAUSE.split(text):
         words = _WORD.findall(clause)
         for at, word in enumerate(words):
             begins = at == 0 or words[at - 1] in either["before"]
-            goes_on = at + 1 < len(words) and words[at + 1] in either["after"]
+            following = words[at + 1] if at + 1 < len(words) else ""
+            goes_on = following in either["after"]
+            if strict and word in light["verbs"] and following in light["before"]:
+                continue
             if word not in either["words"] or (begins and not goes_on):
                 yield word
