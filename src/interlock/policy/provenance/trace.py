@@ -228,8 +228,8 @@ class Trace:
         ):
             return True
         if role is _SELECTOR:
-            if origin.echoed:
-                return True
+            if origin.echoed or origin.whole:
+                return origin.echoed
             # A number in a text that was pointed at may be any; a name is one, and so is a field.
             is_one = any(map(str.isalpha, str(leaf))) or any(place.whole and place.pointed for place in origin.places)
             return origin.known or (origin.pointed and is_one)
