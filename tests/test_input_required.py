@@ -105,3 +105,14 @@ async def test_a_turn_asks_and_says_nothing_else() -> None:
             result = await run_turn(turn, Does(calls, Reply("I have paid 5.")))
     assert result.status is TurnStatus.ASKED
     assert result.answer.startswith("Which code did you get for A1?")
+
+
+async def test_it_is_asked_also_where_no_answer_needs_the_tool() -> None:
+    agent = Agent(name="desk", tools=("pay",), semantic=False)
+    calls = Reply(proposals=(Proposal("pay", {"order": "A1", "amount": 5.0}),))
+    async with Runtime.open("memory://", policy=POLICY, tools=[Bank().tool()]) as runtime:
+        opened = Answers(runtime).turn("hello, pay 5 for A1 please", agent=agent)
+        async with opened as turn:
+            result = await run_turn(turn, Does(calls, Reply("I have paid 5.")))
+    assert result.status is TurnStatus.ASKED
+    assert result.answer.startswith("Which code did you get for A1?")

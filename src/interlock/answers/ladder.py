@@ -141,6 +141,8 @@ def next_step(state: TurnState) -> Step:
         return Wait(state.ticket)
     if state.missing is not None:
         return _towards(state, state.missing)
+    if state.question:
+        return Ask(state.question)
     sound = not (state.unsupported or state.unchecked or state.disagreements or state.disputed)
     if state.has_draft and sound and not state.irrelevant:
         return Pass(_pass_outcome(state))

@@ -26,8 +26,9 @@ def missing_of(requirement: Requirement, history: History) -> Missing:
     """What is missing; why it cannot be had, why it brought nothing, what has to be asked first."""
     calls = sorted((*history.own, *history.inner), key=lambda call: call.record)
     missing = find_unmet(requirement, calls)
-    if missing is None:
-        return Missing()
+    if missing is None:  # a tool that was called all the same, and has to be told something, asks
+        last_own = [call for call in history.own if call.record > history.replied_at][-1:]
+        return Missing(question="".join(call.message for call in last_own if call.reason is Reason.INPUT_REQUIRED))
     wanted = {leaf.tool for leaf in next_needs(missing)}
     known = [call for call in calls if call.record > history.replied_at]
     mine = [call for call in known if call.tool in wanted]

@@ -117,7 +117,9 @@ def base_of(held: Mapping[str, Json]) -> int | None:
     return None if told is None else int(told["record"])
 
 
-async def expand_states(held: dict[str, Json], before_of: Callable[[int], Awaitable[Json]]) -> dict[str, Json]:
+async def expand_states(
+    held: dict[str, Json], before_of: Callable[[int], Awaitable[Json]], at: Callable[[str], object]
+) -> dict[str, Json]:
     """What lies beside a record, with its states in full; `before_of` tells what another record has of what was there.
 
     Where that was deleted, what was told by it is gone with it.
@@ -130,6 +132,7 @@ async def expand_states(held: dict[str, Json], before_of: Callable[[int], Awaita
         told = since.get(part)
         if told is None:
             continue
+        at("states.base")
         base = await before_of(told["record"]) if "record" in told else whole.get("before")
         if base:
             gone = frozenset(told["gone"])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from interlock.cli.output import console, sanitize
 from interlock.operations.ledger_writer import record_with_payload
 from interlock.policy.provenance.leaves import texts_of
-from interlock.ports import Store
+from interlock.ports import Query, Store
 from interlock.records import Stored
+from interlock.tools import MARK
 from interlock.values import Json, Value, shorten
 
 _AROUND = 160
@@ -38,6 +41,19 @@ async def read_foreign_texts(store: Store, record: Stored | None) -> tuple[Forei
             text = content.value if isinstance(content.value, str) else msgspec.json.encode(content.value).decode()
             found.append(ForeignText(number, source.tool, content.arguments, _excerpt(text, values)))
     return tuple(found)
+
+
+async def read_question(store: Store, turn: str | None, record: Stored | None, whole: Mapping[str, Json]) -> str:
+    """What the user has said, as far as that is written down; nothing where the call holds what is redacted."""
+    if record is None or MARK in str(record.body):
+        return ""
+    question = whole.get("question")
+    if question is None and turn is not None:
+        async for event in store.records(Query(turn=turn)):
+            if event.kind == "turn" and event.status == "opened":
+                _event, opened = await record_with_payload(store, event.id)
+                return shorten(str(opened.get("question") or ""), _MOST)
+    return shorten(str(question or ""), _MOST)
 
 
 def print_origins(record: Stored | None, texts: tuple[ForeignText, ...]) -> None:

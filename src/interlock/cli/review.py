@@ -15,7 +15,7 @@ import msgspec
 from interlock.answers.answer_review import decide_any, read_held_answer
 from interlock.audit import as_row, load_or_make_key
 from interlock.cli.call import show
-from interlock.cli.foreign_text import print_origins, read_foreign_texts
+from interlock.cli.foreign_text import print_origins, read_foreign_texts, read_question
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
 from interlock.cli.options import find_key_file, load_command_settings, store_option
@@ -108,17 +108,22 @@ async def _show(given: argparse.Namespace) -> int:
         record, whole = (None, {}) if number is None else await record_with_payload(store, number)
         made = await _find_made(store, ticket)
         texts = await read_foreign_texts(store, record)
+        question = await read_question(store, ticket.turn, record, whole)
     # What the record holds, not its payload: redacted fields are redacted for reviewers too.
     arguments, diff = None if record is None else record.content().arguments, whole.get("diff")
     if ticket.kind is TicketKind.ANSWER:
         return await _show_answer(given, ticket)
     states = await _read_states(given, ticket)
+    verdict = None if record is None else record.content().verdict
+    rule = "" if verdict is None else verdict.rule
     if given.json:
         said = {"arguments": arguments, "diff": diff, "made": made, "states": states, "foreign_texts": texts}
+        said |= {"question": question, "rule": rule}
         print_json({**msgspec.to_builtins(ticket), **msgspec.to_builtins(said)})
         return 0
     out = console()
-    shown = {**_describe(ticket), "arguments": msgspec.json.encode(arguments).decode()}
+    shown = {**_describe(ticket), "rule": rule, "question": question}
+    shown["arguments"] = msgspec.json.encode(arguments).decode()
     for name, text in shown.items():
         if text:
             out.print(f"[bold]{name:<12}[/] {sanitize(text)}")

@@ -27,16 +27,20 @@ class RecalledValues:
     async def find(self, tools: Iterable[str]) -> Callable[[str], bool] | None:
         """Whether a value is one of those that these tools were told; None where there are none."""
         found = set[str]()
+        self._at("recalled.lock")
         async with self._reading:
             for tool in tools:
                 await self._catch_up(tool)
                 found |= self._foreign.get(tool, set())
         return (lambda form: self._digest(form.encode("utf-8", "replace")) in found) if found else None
 
+    def _at(self, point: str) -> None:
+        if self._faults is not None:
+            self._faults.at(point)
+
     async def _catch_up(self, tool: str) -> None:
         tail = self._tails.setdefault(tool, TurnTail(self._store, None, self._faults, tool=tool))
-        if self._faults is not None:
-            self._faults.at("recalled.read")
+        self._at("recalled.read")
         newer = await tail.newer()
         if newer is None:  # an older ledger was put back
             tail = self._tails[tool] = TurnTail(self._store, None, self._faults, tool=tool)

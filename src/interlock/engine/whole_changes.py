@@ -62,4 +62,4 @@ async def _read(ctx: EngineContext, number: int | None) -> tuple[Stored | None, 
     async def before_of(record: int) -> Json:
         return (await _read(ctx, record))[1].get("before")
 
-    return found[0], await expand_states(held, before_of) if isinstance(held, dict) else {}
+    return found[0], await expand_states(held, before_of, ctx.at) if isinstance(held, dict) else {}

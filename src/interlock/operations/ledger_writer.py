@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.changes import expand_states
 from interlock.errors import NotAllowed
-from interlock.ports import Clock, Faults, Ids, Query, Store, digest_of, keyed_digest
+from interlock.ports import NOWHERE, Clock, Faults, Ids, Query, Store, digest_of, keyed_digest
 from interlock.reasons import RefusalKind
 from interlock.records import Charge, Content, Record, Stored
 from interlock.transitions import Append, Batch, Committed, Refused, Transition
@@ -109,7 +109,7 @@ async def payload_of(store: Store, number: int, content: Content) -> dict[str, J
     async def before_of(record: int) -> Json:
         return (await record_with_payload(store, record))[1].get("before")
 
-    return {**held, **await expand_states(whole, before_of)}
+    return {**held, **await expand_states(whole, before_of, NOWHERE)}
 
 
 def store_digest(store: Store, text: bytes) -> str:
