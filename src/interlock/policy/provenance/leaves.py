@@ -70,13 +70,14 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
     several, is_text = len(rows) > 1, _is_text(value)
     fields = Counter(path for row in rows for path in {place for place, _form in row.leaves}) if several else {}
     kinds = _count_kinds(key for row in rows for key in row.values) if several else {}
-    named = [row for row in rows if row.named]
-    # What is said of each of several rows names none of them: they are each other's rivals.
-    named_kinds = _count_kinds(key for row in named for key in row.values) if len(named) > 1 else {}
+    alike = _rows_by_name(rows) if several else {}
     for number, row in enumerate(rows, source.first_row):
         # A row that the user has named has its rivals in itself, any other in all that was found.
-        rivals = kinds if several and not row.named else named_kinds or row.rivals
-        is_one = row.named and len(named) == 1
+        # What names several rows names none of them: they are each other's rivals.
+        namesakes = min((alike[name] for name in row.names), key=len) if several and row.named else []
+        rivals = kinds if several and not row.named else row.rivals
+        rivals = _count_kinds(key for one in namesakes for key in one.values) if len(namesakes) > 1 else rivals
+        is_one = row.named and len(namesakes) < 2
         for (place, form), found_there in zip(row.leaves, row.values, strict=True):
             label = labels.get(place) or labels.setdefault(place, source.labels.of(place))
             if label is _PLAIN and (source.steered or (is_text and not place)):
@@ -112,8 +113,21 @@ class _Row(msgspec.Struct, frozen=True, gc=False):
     leaves: list[tuple[tuple[str, ...], str]]
     values: list[frozenset[tuple[str, str]]]
     rivals: Mapping[str, int]
-    named: bool
-    """The user has named it."""
+    names: tuple[tuple[tuple[str, ...], str], ...]
+    """Its fields by which the user has named it."""
+
+    @property
+    def named(self) -> bool:
+        """The user has named it."""
+        return bool(self.names)
+
+
+def _rows_by_name(rows: list[_Row]) -> dict[tuple[tuple[str, ...], str], list[_Row]]:
+    found: dict[tuple[tuple[str, ...], str], list[_Row]] = {}
+    for row in rows:
+        for name in row.names:
+            found.setdefault(name, []).append(row)
+    return found
 
 
 def _rows(source: ResultSource, value: Json) -> Iterator[_Row]:
@@ -125,8 +139,8 @@ def _rows(source: ResultSource, value: Json) -> Iterator[_Row]:
         if leaves:
             values = [values_in(form) for _place, form in leaves]
             rivals = _count_kinds(values)
-            named = not is_all and any(_is_naming(source, place, form) for place, form in leaves)
-            yield _Row(leaves, values, rivals, named)
+            names = tuple(leaf for leaf in leaves if not is_all and _is_naming(source, *leaf))
+            yield _Row(leaves, values, rivals, names)
 
 
 def _is_naming(source: ResultSource, place: tuple[str, ...], form: str) -> bool:
