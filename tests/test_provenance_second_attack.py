@@ -221,3 +221,18 @@ def test_what_asks_for_a_deed(name: str, question: str, asked: bool) -> None:
 )
 def test_the_words_that_a_tool_declares_ask_for_it(says: list[str], question: str) -> None:
     assert is_asked_for("create_event", "", says, question)
+
+
+@pytest.mark.parametrize(
+    ("question", "ends"),
+    [
+        ("Shoot the plan over to Ann Lee", Status.OK),
+        ("Summarise what Ann Lee has written", Status.PARKED),
+        ("What does Ann Lee say?", Status.PARKED),
+        ("Shoot the plan over to Bob Hall", Status.PARKED),
+    ],
+)
+async def test_a_wish_in_unknown_words_is_one_for_whom_it_names(question: str, ends: Status) -> None:
+    rows = reads("find_contact", [{"name": "Ann Lee", "email": ANN}, {"name": "Bob Hall", "email": "bob@corp.example"}])
+    calls = [("find_contact", {"q": "all"}), ("send_mail", {"to": ANN, "body": "The plan."})]
+    assert (await play(question, [rows], calls, {"pack": "unasked", "tools": ["*"]})).status is ends

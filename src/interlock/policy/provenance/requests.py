@@ -21,6 +21,11 @@ _TOLD_TO_US = re.compile(
 """Who wants to be told something asks for nothing to be sent."""
 _PASSIVE = re.compile(r"\b(?:can|could|should|must|to|shall|please have|needs? to)\b[^.?!]*\bbe\b|\bplease have\b")
 """What is to be done is wished for in the words of what was done."""
+_CLAUSES = re.compile(r"[.,;:?!()\n]|\s[-–—]\s|\band\b|\bthen\b")
+_LEAD_IN = re.compile(
+    r"^\s*(?:(?:hi|hey|hello|ok|okay|please|pls|plz|kindly|just|also|now|so|can|could|would|will|you|u|i|we|ll|d|want|need"
+    r"|like|to|to have|go ahead|let's|lets)\b[' ]*)+"
+)
 _FILE_NAME = re.compile(r"\b[\w-]+\.[a-z]{2,5}\b")
 _CLAUSE = re.compile(r"[.,;:?!()]|\s[-–—]\s")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -56,6 +61,28 @@ def is_asked_for(name: str, description: str, says: Iterable[str], question: str
         or not _things_of(parts)
         or bool(_things_of(parts) & _all_stems(words))
     )
+
+
+@lru_cache(maxsize=256)
+def asks_for_more(question: str) -> bool:
+    """Whether a question wishes for something in words that are in no table: not only to be told something."""
+    known = _known_beginnings()
+    for clause in _CLAUSES.split(plain(question)):
+        words = _WORD.findall(_LEAD_IN.sub("", clause))
+        if words and words[0] not in known and not _common(words[0]) and len(words) > 1:
+            return True
+    return False
+
+
+@cache
+def _known_beginnings() -> frozenset[str]:
+    tables, table = read_requests(), verb_table()
+    return frozenset((*(word for words in tables["asks"].values() for word in words), *tables["asks"], *table.deeds,
+                      *tables["reading"]["words"]))  # fmt: skip
+
+
+def _common(word: str) -> bool:
+    return word in read_requests()["common"]["words"]
 
 
 def words_for(name: str) -> list[str]:

@@ -10,7 +10,7 @@ import msgspec
 
 from interlock.policy.provenance.normal_forms import LEADING, LONGEST_TEXT, Found, find_values, form_of
 from interlock.policy.provenance.origin import Occurrence, Origin
-from interlock.policy.provenance.requests import hands_over, is_asked_for, words_for
+from interlock.policy.provenance.requests import asks_for_more, hands_over, is_asked_for, words_for
 from interlock.policy.provenance.turn_history import TurnHistory
 from interlock.tools import Tool
 from interlock.tools.labels import Label
@@ -86,7 +86,23 @@ class Trace:
         if tool.effect is _READ or self._given.asked:
             return True
         named = any(self._is_named(field, value) for field, value in arguments.items())
-        return is_asked_for(tool.name, tool.description, tool.says, self.seen.request, named=named)
+        if is_asked_for(tool.name, tool.description, tool.says, self.seen.request, named=named):
+            return True
+        # Somebody who says in words that nobody knows what is to be done with what they name has asked for something.
+        return self._is_meant(arguments) and asks_for_more(self.seen.request)
+
+    def _is_meant(self, arguments: dict[str, Json]) -> bool:
+        """Whether the user has named everything that says where it goes and which thing is meant: in their own words,
+        or as a field of a row that they have named."""
+        roles = (_SINK, _SELECTOR)
+        found = [
+            origin
+            for field, value in arguments.items()
+            if self._tool.roles.get(field, _SELECTOR) in roles
+            for origin in self.of(field, value)
+            if not origin.nothing
+        ]
+        return bool(found) and all(origin.user or any(map(_is_named_field, origin.places)) for origin in found)
 
     def explain_unasked(self) -> str:
         """A sentence for whoever decides, and for whoever has written the tool."""
@@ -286,6 +302,10 @@ class Trace:
                     seen.add(found.form)
                     # Of more than anybody reads, the rest comes from nowhere.
                     yield found, self._index.find(found.shown) if len(seen) <= _MOST_LINKS else Origin()
+
+
+def _is_named_field(place: Occurrence) -> bool:
+    return place.whole and place.pointed and place.label in (Label.OWN, Label.PLAIN)
 
 
 def _is_leading(leaf: Json) -> bool:
