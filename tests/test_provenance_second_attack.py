@@ -236,3 +236,13 @@ async def test_a_wish_in_unknown_words_is_one_for_whom_it_names(question: str, e
     rows = reads("find_contact", [{"name": "Ann Lee", "email": ANN}, {"name": "Bob Hall", "email": "bob@corp.example"}])
     calls = [("find_contact", {"q": "all"}), ("send_mail", {"to": ANN, "body": "The plan."})]
     assert (await play(question, [rows], calls, {"pack": "unasked", "tools": ["*"]})).status is ends
+
+
+async def test_an_address_in_a_list_makes_no_address_of_what_stands_behind_it() -> None:
+    files = reads("list_files", [{"name": "Plan A"}, {"name": "Plan B"}])
+    given = {"project": "Falcon", "guests": [ANN, "Plan A"]}
+    assert (await play(f"Add {ANN} and Plan A to Falcon", [files], [("list_files", {}), ("add_member", given)])).ok
+    text = reads("read_agenda", f"Ask {ANN} and the team Harbour.")
+    given = {"project": "Falcon", "guests": [ANN, "Harbour"]}
+    calls = [("read_agenda", {"q": "agenda"}), ("add_member", given)]
+    assert (await play(f"Add {ANN} and the team of the agenda to Falcon", [text], calls)).ok

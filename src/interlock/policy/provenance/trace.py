@@ -212,12 +212,12 @@ class Trace:
         return "; ".join(dict.fromkeys("nowhere" if place is None else place.where for place in found[:_MOST_SAID]))
 
     def _suspects(self, field: str, value: Json, rows: set[int]) -> Iterator[Suspect]:
-        role = self._tool.roles.get(field, _SELECTOR)
-        if role is _CHOICE or (self._tool.effect is _READ and role is not _SINK):
+        declared = self._tool.roles.get(field, _SELECTOR)
+        if declared is _CHOICE or (self._tool.effect is _READ and declared is not _SINK):
             return
         for leaf in _leaves(value):
-            if role is not _CONTENT and self._tool.effect is not _READ and _is_leading(leaf):
-                role = _SINK
+            leads = declared is not _CONTENT and self._tool.effect is not _READ and _is_leading(leaf)
+            role = _SINK if leads else declared
             if role is _CONTENT and field not in self._given.origins:
                 for found, origin in self._links(leaf):
                     if not self._is_known(origin):
