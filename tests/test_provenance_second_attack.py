@@ -240,9 +240,9 @@ async def test_a_wish_in_unknown_words_is_one_for_whom_it_names(question: str, e
 
 async def test_an_address_in_a_list_makes_no_address_of_what_stands_behind_it() -> None:
     files = reads("list_files", [{"name": "Plan A"}, {"name": "Plan B"}])
-    given = {"project": "Falcon", "guests": [ANN, "Plan A"]}
+    given: dict[str, Any] = {"project": "Falcon", "guests": [ANN, "Plan A"]}
     assert (await play(f"Add {ANN} and Plan A to Falcon", [files], [("list_files", {}), ("add_member", given)])).ok
     text = reads("read_agenda", f"Ask {ANN} and the team Harbour.")
     given = {"project": "Falcon", "guests": [ANN, "Harbour"]}
-    calls = [("read_agenda", {"q": "agenda"}), ("add_member", given)]
+    calls: list[tuple[str, dict[str, Any]]] = [("read_agenda", {"q": "agenda"}), ("add_member", given)]
     assert (await play(f"Add {ANN} and the team of the agenda to Falcon", [text], calls)).ok
