@@ -396,7 +396,7 @@ def test_cases_and_explanations_state_what_was_said_and_seen(
     monkeypatch.syspath_prepend(str(Path(__file__).parent.parent))
     (tmp_path / "policy.toml").write_text(PROVENANCE)
     (tmp_path / "interlock.toml").write_text('policy = "policy.toml"\ntools = ["tests.test_provenance:TOOLS"]\n')
-    history = f'[{{tool = "read_file", arguments = {{path = "bill.txt"}}, value = "Pay {GOOD}."}}]'
+    history = f'[{{tool = "read_file", arguments = {{path = "bill.txt"}}, value = "Pay 5.00 to {GOOD}."}}]'
     case = f'tool = "send_money"\narguments = {{recipient = "{GOOD}", amount = 5.0}}\nhistory = {history}\n'
     stated = f'tool = "send_money"\narguments = {{recipient = "{GOOD}", amount = 5.0}}\n'
     (tmp_path / "cases.toml").write_text(

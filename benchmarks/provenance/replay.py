@@ -26,6 +26,7 @@ from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime  # noqa: 
 from agentdojo.task_suite.load_suites import get_suites  # noqa: E402
 from agentdojo.types import text_content_block_from_string  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
+from workspace_attacks import calls_of  # noqa: E402
 
 from interlock import Runtime, Tool  # noqa: E402
 from interlock.policy import parse_policy  # noqa: E402
@@ -197,17 +198,19 @@ class World:
 
     def with_attack(self, task: Any, attack: Any, pre: Any, *, middle: bool) -> list[FunctionCall]:
         wanted, harm = list(task.ground_truth(pre)), list(attack.ground_truth(pre))
-        at = self._first_sight(wanted) if middle else len(wanted)
+        at, env = self._first_sight(wanted, middle=middle)
+        if not harm and self.suite.name == "workspace":
+            harm = calls_of(attack.ID, attack, env)
         return [*wanted[:at], *harm, *wanted[at:]]
 
-    def _first_sight(self, calls: list[FunctionCall]) -> int:
-        """After which call a model has read the attacker's text."""
+    def _first_sight(self, calls: list[FunctionCall], *, middle: bool) -> tuple[int, Any]:
+        """After which call a model has read the attacker's text, and the world as it is then; else after all."""
         env = self.env.model_copy(deep=True)
         for number, call in enumerate(calls, 1):
             result, _error = self._functions.run_function(env, call.function, dict(call.args))
-            if MARK in json.dumps(plain(result), ensure_ascii=False):
-                return number
-        return len(calls)
+            if middle and MARK in json.dumps(plain(result), ensure_ascii=False):
+                return number, env
+        return len(calls), env
 
 
 def injection(goal: str) -> str:

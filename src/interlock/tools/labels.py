@@ -55,6 +55,13 @@ class FieldLabels(Value, frozen=True):
                     return label
         return self.default
 
+    def of_parts(self, path: tuple[str, ...]) -> Label:
+        """The label of what stands in a longer text there. That a tool is trusted says nothing of it: names and texts
+        in one's own books are often by others. That a field is named as one's own does."""
+        label = self.of(path)
+        named = not self.own.isdisjoint((*path, *(".".join(path[:end]) for end in range(1, len(path) + 1))))
+        return Label.PLAIN if label is Label.OWN and not named else label
+
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OF_ITSELF = frozenset(("id", "ids", "number", "count", "date", "time", "at", "size", "length", "type", "status"))

@@ -14,6 +14,8 @@ from interlock.values import Json
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _DEEPEST = 6
+_IDS = frozenset(("id", "ids", "uid", "key", "code"))
+_BOTH_WAYS = frozenset(("to", "from"))
 _FORMATS = {"email": "sink", "uri": "sink", "uri-reference": "sink", "hostname": "sink", "ipv4": "sink", "ipv6": "sink",
             "date": "date", "date-time": "date", "time": "date"}  # fmt: skip
 
@@ -51,6 +53,10 @@ def role_of(name: str, schema: Mapping[str, Json], declared: Mapping[str, Role])
     if given is not None:
         return Role(given)
     words = {word.lower() for word in _PARTS.findall(name)}
+    if words & _table()[Role.DATE] - _BOTH_WAYS:
+        words -= _BOTH_WAYS  # "to_time" ends something, "to" is whom it goes to
+    if words & _IDS and words & (_table()[Role.AMOUNT] | _table()[Role.DATE]):
+        return Role.SELECTOR  # the number of a fee is no fee
     for role in (Role.SINK, Role.CONTENT, Role.AMOUNT, Role.DATE):
         if words & _table().get(role, frozenset()):
             is_number = bool(kinds) and kinds <= {"integer", "number"}
@@ -102,6 +108,12 @@ def is_number_of(path: str, argument: str) -> bool:
     """Whether a field of a result may hold the number by which an argument says which thing is meant."""
     words = {word.lower() for word in _PARTS.findall(path.rpartition(".")[2])}
     return not words or bool(words & (_NUMBERED | {word.lower() for word in _PARTS.findall(argument)}))
+
+
+@lru_cache(maxsize=4096)
+def is_numbered(path: str) -> bool:
+    """Whether a field holds the number of its row, by its name."""
+    return not _NUMBERED.isdisjoint(word.lower() for word in _PARTS.findall(path.rpartition(".")[2]))
 
 
 def choices_of(schema: Mapping[str, Json], argument: str) -> frozenset[str]:

@@ -1,8 +1,10 @@
 """Where the value of an argument came from: the user's words, a result, a text that somebody else wrote, nowhere."""
 
+from interlock.policy.provenance.argument_origins import BY_APPLICATION, TAKEN_BACK, GivenValues
 from interlock.policy.provenance.index import OriginIndex
 from interlock.policy.provenance.origin import Occurrence, Origin
-from interlock.policy.provenance.trace import BY_APPLICATION, TAKEN_BACK, GivenValues, Suspect, Trace
+from interlock.policy.provenance.suspects import Suspect
+from interlock.policy.provenance.trace import Trace
 from interlock.policy.provenance.turn_history import TurnHistory
 
 __all__ = [

@@ -41,6 +41,7 @@ from interlock.tools.roles import is_measure
 from interlock.values import Json, shorten
 
 _WORD = re.compile(r"[^\W_]+")
+_RUN_ON = re.compile(r"(?<=[a-z]{2})\.(?=[A-Z][a-z]+ )")
 _ORDER = {label: number for number, label in enumerate(Label)}
 _MOST_PLACES = 8
 _MOST_TRIED = 2_000
@@ -55,6 +56,7 @@ _MOST_CARRIED = 2_000
 _IN_A_ROW = 5
 """So many words one behind the other are taken from where they stand."""
 _LONG_NUMBER, _LONG_WORD = 6, 6
+_LINKS = ("link", "links", "url", "urls")
 _MARKS = ".,;:!?()[]{}<>\"'`"
 _FIELDS = (Label.OWN, Label.PLAIN)
 _BY_USER = Label.USER  # looked up once: on Python 3.11 a member of an enum costs as much as a call
@@ -82,6 +84,7 @@ class OriginIndex:
         self._fresh_chars = 0
         """Of what was added since words were taken in."""
         self._user = " "
+        self._said_kinds: set[str] = set()
         self._rows = 0
         self._anchors: dict[str, set[str]] = {}
         """By kind, what the user has named, and what is a field of its own in what the user has pointed at."""
@@ -90,11 +93,13 @@ class OriginIndex:
 
     def add_words(self, text: str) -> None:
         """The user has said this."""
-        form = plain(text[:LONGEST_TEXT])
+        # Who forgets a space behind a full stop still means two sentences.
+        form = plain(_RUN_ON.sub(". ", text[:LONGEST_TEXT]))
         words = words_of(form)
         self._user += f"{' '.join(words)} "
         at = LeafPlace(0, "", _USER, _BY_USER, pointed=True)
         self._add(at, form, values_in(form), {})
+        self._said_kinds.update(kind for kind, _value in values_in(form))
         for number in {NUMBERS[word] for word in words if word in NUMBERS}:
             self._add(at, number, [("number", number)], {})
 
@@ -112,18 +117,24 @@ class OriginIndex:
     ) -> ResultSource:
         """What is known of a result before it is looked at."""
         asked = [form for _path, leaf in flatten((), arguments) if (form := form_of(leaf))]
-        steered, pointed, echo = False, False, set(asked)
+        steered, led, pointed, page, echo = False, False, False, False, set(asked)
         for form in asked:
             origin = self.find(form)
             steered, pointed = steered or _is_steering(form, origin), pointed or self._is_pointing(form, origin)
             for kind, value in values_in(form):
                 if kind in LEADING:  # what stands in an argument is what was asked for, too
                     echo.add(value)
-                    steered = steered or (value != form and _is_steering(value, self.find(value)))
+                    led = led or _is_steering(value, origin if value == form else self.find(value))
                 if kind == "link" and reads:  # what was named to be read is not what something is to go to
+                    page = True
                     self._anchors.get(kind, set()).discard(value)
+        # What a text leads to was chosen by whoever wrote that: the user has not pointed at it.
+        steered, pointed = steered or led, pointed and not led
         said = shorten(", ".join(texts_of(shown)), _MOST_SAID)
-        return ResultSource(record, tool, labels, pointed, steered, self._rows + 1, frozenset(echo), said, self._user)
+        page = page and not any(f" {word} " in self._user for word in _LINKS)
+        return ResultSource(
+            record, tool, labels, pointed, steered, self._rows + 1, frozenset(echo), said, self._user, page
+        )
 
     def take_in(self, entries: Iterable[IndexEntry]) -> None:
         """From now on these are found."""
@@ -160,8 +171,23 @@ class OriginIndex:
             for kind, value in values if said or len(values) == 1 else ():
                 if kind in LEADING:
                     self._anchors.setdefault(kind, set()).add(value)
-        if is_field and at.row and is_measure(at.path):
-            self._measures.setdefault(at.row, set()).update(kind for kind, _value in values)
+        if is_field and at.row:
+            # A day is one whatever its field is called; a number may be anything.
+            measured = [kind for kind, _value in values if kind == "date" or is_measure(at.path)]
+            if measured:
+                self._measures.setdefault(at.row, set()).update(measured)
+
+    def is_said_of_kind(self, kind: str) -> bool:
+        """Whether the user has said a value of a kind."""
+        return kind in self._said_kinds
+
+    def are_said(self, form: str) -> bool:
+        """Whether all words of a value that name something stand in the user's words, and there are several."""
+        return are_said(form, self._user)
+
+    def has_field(self, row: int, path: str) -> bool:
+        """Whether a row has a field."""
+        return any(leaf.at.row == row and leaf.at.path == path for leaf in self._leaves)
 
     def measures(self, row: int) -> Collection[str]:
         """Of which kinds amounts and days are fields of a row."""
@@ -197,7 +223,7 @@ class OriginIndex:
             everywhere = [set(self._with_value(value)) for value in values]
             for number in set.intersection(*everywhere) - found.keys():
                 leaf = self._leaves[number]
-                sole = all(leaf.rivals.get(value.kind) == 1 for value in values)
+                sole = all(_is_sole(leaf, value.kind) for value in values)
                 whole = len(leaf.form) <= len(form) + _SCHEME and _covers(leaf.form, find_values(leaf.form))
                 found[number] = self._place(number, whole=whole, sole=sole, rivalled=rivalled)
         elif values or self._may_stand(form):
@@ -313,7 +339,16 @@ class OriginIndex:
 
     def _place(self, number: int, *, whole: bool, sole: bool, rivalled: bool = False) -> Occurrence:
         at = self._leaves[number].at
-        return Occurrence(at.record, at.tool, at.path, at.label, whole, sole, at.pointed, at.asked, rivalled, at.row)
+        label = at.label if whole or at.parts is None else at.parts
+        return Occurrence(
+            at.record, at.tool, at.path, label, whole, sole, at.pointed, at.asked, rivalled, at.row, at.page,
+            at.passed_over,
+        )  # fmt: skip
+
+
+def _is_sole(leaf: _Leaf, kind: str) -> bool:
+    """A page that was read by its link is one itself: another on it is not the only one."""
+    return leaf.rivals.get(kind) == 1 and not (kind == "link" and leaf.at.page)
 
 
 def _is_part(words: list[str], of: list[str]) -> bool:
@@ -349,7 +384,7 @@ def _best(places: list[Occurrence]) -> list[Occurrence]:
     """The first of each label, whole and pointed at or not: what rules ask for is not lost among many of one kind."""
     kinds: dict[tuple[Any, ...], Occurrence] = {}
     for place in places:
-        kinds.setdefault((place.label, place.whole, place.sole, place.pointed), place)
+        kinds.setdefault((place.label, place.whole, place.sole, place.pointed, place.passed_over), place)
     chosen = list(kinds.values())
     return chosen + [place for place in places if place not in chosen][: max(0, _MOST_PLACES - len(chosen))]
 

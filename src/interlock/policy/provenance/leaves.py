@@ -13,11 +13,13 @@ import msgspec
 from interlock.policy.provenance.normal_forms import find_values, form_of, number_form, words_of
 from interlock.policy.provenance.request_tables import read_requests
 from interlock.tools.labels import FieldLabels, Label
+from interlock.tools.roles import is_numbered
 from interlock.values import Json
 
 TELLING = 4
 """A shorter field points at nothing."""
-_PLAIN, _FREE, _OUTSIDERS, _ECHO = Label.PLAIN, Label.FREE, Label.OUTSIDERS, Label.ECHO
+_TELLING_NUMBER = 3
+_OWN, _PLAIN, _FREE, _OUTSIDERS, _ECHO = Label.OWN, Label.PLAIN, Label.FREE, Label.OUTSIDERS, Label.ECHO
 _NO_VALUES: frozenset[tuple[str, str]] = frozenset()
 _MOST_LEAVES = 100_000
 """Of one result; what comes after them is from nowhere."""
@@ -35,6 +37,12 @@ class LeafPlace(msgspec.Struct, frozen=True, gc=False):
     row: int = 0
     alone: bool = True
     """No other row of its result has this field, or the user has named its row."""
+    page: bool = False
+    """It stands on a page that was read by its link, and the user has asked for no link on it."""
+    passed_over: bool = False
+    """The user has named another row of its result, and not this one."""
+    parts: Label | None = None
+    """The label of what stands in a longer text there, where it is another."""
 
 
 class ResultSource(msgspec.Struct, frozen=True, gc=False):
@@ -51,6 +59,8 @@ class ResultSource(msgspec.Struct, frozen=True, gc=False):
     """The forms of its arguments: what says what it was told is no evidence for what a model has chosen."""
     said: str
     user: str
+    page: bool = False
+    """It was read by a link, and the user has asked for no link on it."""
     is_foreign: Callable[[str], bool] | None = None
     """Of a memory: whether it was told a value that came from nowhere good."""
 
@@ -71,6 +81,9 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
     fields = Counter(path for row in rows for path in {place for place, _form in row.leaves}) if several else {}
     kinds = _count_kinds(key for row in rows for key in row.values) if several else {}
     alike = _rows_by_name(rows) if several else {}
+    chosen: dict[tuple[str, ...], int] = {}
+    for row in rows if several else ():
+        chosen[row.path] = max(row.chosen, chosen.get(row.path, 0))
     for number, row in enumerate(rows, source.first_row):
         # A row that the user has named has its rivals in itself, any other in all that was found.
         # What names several rows names none of them: they are each other's rivals.
@@ -95,6 +108,9 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
                     source.said,
                     number,
                     (is_one or not several or fields[place] == 1) and not foreign,
+                    source.page,
+                    row.chosen < chosen.get(row.path, 0) and _is_own(form),
+                    source.labels.of_parts(place) if label is _OWN else None,
                 ),
                 form,
                 found_there,
@@ -115,6 +131,9 @@ class _Row(msgspec.Struct, frozen=True, gc=False):
     rivals: Mapping[str, int]
     names: tuple[tuple[tuple[str, ...], str], ...]
     """Its fields by which the user has named it."""
+    path: tuple[str, ...]
+    chosen: int
+    """Whether the user has named it, or what it is a part of (1), or has said its number, which is more (2)."""
 
     @property
     def named(self) -> bool:
@@ -131,21 +150,43 @@ def _rows_by_name(rows: list[_Row]) -> dict[tuple[tuple[str, ...], str], list[_R
 
 
 def _rows(source: ResultSource, value: Json) -> Iterator[_Row]:
-    left = _MOST_LEAVES
+    left, above = _MOST_LEAVES, list[tuple[int, int]]()
     for number, (path, row) in enumerate(_objects((), value)):
         is_all = number == 0
+        while above and above[-1][0] >= len(path):
+            above.pop()
         leaves = [(place, form) for place, leaf in _own_leaves(path, row) if (form := form_of(leaf))][:left]
         left -= len(leaves)
+        names = tuple(leaf for leaf in leaves if not is_all and _is_naming(source, *leaf))
+        numbered = not is_all and any(_is_numbering(source, *leaf) for leaf in leaves)
+        # A title names nothing that is to be believed, and yet says which row is meant, and which is not.
+        named = not is_all and any(is_telling(form) and is_said(form, source.user) for _place, form in leaves)
+        chosen = max(2 * numbered, named, above[-1][1] if above else 0)
+        above.append((len(path), chosen))
         if leaves:
             values = [values_in(form) for _place, form in leaves]
             rivals = _count_kinds(values)
-            names = tuple(leaf for leaf in leaves if not is_all and _is_naming(source, *leaf))
-            yield _Row(leaves, values, rivals, names)
+            yield _Row(leaves, values, rivals, names, path, chosen)
 
 
 def _is_naming(source: ResultSource, place: tuple[str, ...], form: str) -> bool:
     """Whether a field names its row as the user has: what anybody may write freely names nothing."""
     return is_telling(form) and is_said(form, source.user) and source.labels.of(place) is not _FREE
+
+
+def _is_numbering(source: ResultSource, place: tuple[str, ...], form: str) -> bool:
+    """Whether a field is the number of its row, and the user has said it: that chooses, and vouches for nothing."""
+    return (
+        len(form) >= _TELLING_NUMBER
+        and form.isdigit()
+        and is_numbered(_path_text(place))
+        and is_said(form, source.user)
+    )
+
+
+def _is_own(form: str) -> bool:
+    """Whether a value is not found in texts by chance, as a small number is."""
+    return len(form) >= _TELLING_NUMBER or not form.isdigit()
 
 
 def _is_text(value: Json) -> bool:

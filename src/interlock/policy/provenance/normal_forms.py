@@ -36,12 +36,19 @@ _NUMBER = re.compile(
 _TIME = re.compile(
     r"\b(?P<hour>[01]?\d|2[0-3])(?:[:.](?P<minute>[0-5]\d)(?::[0-5]\d)?\s*(?P<half>[ap])?\.?m?\b|\s*(?P<only>[ap])\.?m\b)"
 )
+_POINTED = re.compile(r"\d+\.\d\d")
 _DATE = re.compile(
     r"\b(?P<y1>\d{4})-(?P<m1>\d{1,2})-(?P<d1>\d{1,2})(?!\d)"
     rf"|\b{_MONTH.format('M2')}\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+(?P<y2>\d{{4}}))?"
     rf"|\b(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH.format('M3')}(?:,?\s+(?P<y3>\d{{4}}))?"
     r"|\b(?P<d4>\d{1,2})\.(?P<m4>\d{1,2})\.(?P<y4>\d{4})\b"
     r"|\b(?P<m5>\d{1,2})/(?P<d5>\d{1,2})/(?P<y5>\d{4})\b"
+)
+_DAY = r"(?P<{0}>\d{{1,2}})(?:st|nd|rd|th)?"
+_UNTIL = r"\s*(?:-|–|to|until|till|through|and)\s*(?:the\s+)?"
+_RANGE = re.compile(
+    rf"\b{_DAY.format('a1')}{_UNTIL}{_DAY.format('b1')}\s+(?:of\s+)?{_MONTH.format('M1')}(?:,?\s+(?P<y1>\d{{4}}))?"
+    rf"|\b{_MONTH.format('M2')}\s+{_DAY.format('a2')}{_UNTIL}{_DAY.format('b2')}\b(?:,?\s+(?P<y2>\d{{4}}))?"
 )
 
 
@@ -149,6 +156,16 @@ def _dates(match: re.Match[str]) -> Iterator[Found]:
             yield Found("date", without if year is None else f"{year}-{without}", match[0])
 
 
+def _range(match: re.Match[str]) -> Iterator[Found]:
+    """From one day to another of the same month: both."""
+    parts = {key[0]: value for key, value in match.groupdict().items() if value}
+    month, year = _MONTHS.index(parts["M"][:3]) + 1, parts.get("y")
+    for day in (int(parts["a"]), int(parts["b"])):
+        if 1 <= day <= 31:
+            form = f"{month:02d}-{day:02d}"
+            yield Found("date", form if year is None else f"{year}-{form}", match[0])
+
+
 def _time(match: re.Match[str]) -> Iterator[Found]:
     hour, half = int(match["hour"]), match["half"] or match["only"]
     if half == "p" and hour < 12:
@@ -156,6 +173,8 @@ def _time(match: re.Match[str]) -> Iterator[Found]:
     if half == "a" and hour == 12:
         hour = 0
     yield Found("time", f"{hour:02d}:{match['minute'] or '00'}", match[0])
+    if half is None and _POINTED.fullmatch(match[0].strip()):  # 12.50 is as often an amount
+        yield Found("number", number_form(match[0].strip()), match[0])
 
 
 _AT, _DOTTED, _DIGITS = re.compile("@"), re.compile(r"\.\w"), re.compile(r"\d")
@@ -166,6 +185,7 @@ _KINDS = (
     (_ADDRESS, _address, _AT),
     (_LINK, _link, _DOTTED),
     (_ACCOUNT, _account, re.compile(r"[a-z]\d\d")),
+    (_RANGE, _range, re.compile(r"[a-z]\.?\s+\d|\d(?:st|nd|rd|th)?\s+[a-z]")),
     (_DATE, _dates, re.compile(r"\d[-./]\d|[a-z]\.?\s+\d|\d(?:st|nd|rd|th)?\s+[a-z]")),
     (_TIME, _time, re.compile(r"\d[:.]\d|\d\s*[ap]\.?m")),
     (_NUMBER, _number, None),

@@ -29,6 +29,10 @@ class Occurrence(Value, frozen=True):
     """The user has named another one of its kind, or pointed at one that is a field of its own."""
     row: int = 0
     """Which row of all that was seen."""
+    page: bool = False
+    """It stands on a page that was read by its link, and the user has asked for no link on it."""
+    passed_over: bool = False
+    """The user has named another row of its result, and not this one."""
 
     @property
     def where(self) -> str:
@@ -54,8 +58,19 @@ class Origin(Value, frozen=True):
 
     @property
     def whole(self) -> bool:
-        """It is a whole leaf of a result that is not filled in by outsiders."""
-        return any(place.whole and place.label in _FIELDS for place in self.places)
+        """It is a whole leaf of a result that outsiders do not fill in, and of no other row than the user meant."""
+        is_field = any(place.whole and place.label in _FIELDS for place in self.places)
+        return is_field and not self.diverted
+
+    @property
+    def diverted(self) -> bool:
+        """It is a field only of rows that the user has passed over, and a text names it."""
+        fields = [place for place in self.places if place.whole and place.label in _FIELDS]
+        return (
+            bool(fields)
+            and all(place.passed_over for place in fields)
+            and any(not place.whole and place.label not in _SAID for place in self.places)
+        )
 
     @property
     def sole(self) -> bool:
@@ -77,6 +92,11 @@ class Origin(Value, frozen=True):
         """It comes from somewhere good: the user, one's own books, a whole field, or the only one of its kind in what
         the user has pointed at, and nothing better is known."""
         return self.user or self.trusted or self.whole or any(_is_sole_of_pointed(place) for place in self.places)
+
+    @property
+    def readable(self) -> bool:
+        """Of a link: it may be read, as it stands in what the user has pointed at, and not on a page behind a link."""
+        return self.known or any(p.pointed and not p.page and p.label not in _PROSE for p in self.places)
 
     @property
     def echoed(self) -> bool:

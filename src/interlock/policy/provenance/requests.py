@@ -19,7 +19,21 @@ _TOLD_TO_US = re.compile(
     r"\b(?:give|tell|show|write|read|report|answer|get|bring|share|send|let|ask|email|mail|text|message)\s+(?:(?:it|that|this)\s+to\s+)?(?:me|us)\b"
 )
 """Who wants to be told something asks for nothing to be sent."""
-_PASSIVE = re.compile(r"\b(?:can|could|should|must|to|shall|please have|needs? to)\b[^.?!]*\bbe\b|\bplease have\b")
+_IDLE = re.compile(
+    r"\bthanks\b|\bthank (?:you|u)\b|\bthx\b|\blook(?:ing)? forward\b|\breminders?\b"
+    r"|(?<=\b)(?:am|is|are|was|were|been|'m|'re|'s) (?:\w+ly |just |now |still |also )?\w+ing\b"
+)
+"""What asks for nothing: courtesies, things that sound like deeds, and what somebody is doing anyway."""
+_REMINDED = re.compile(r"\bremind (?:me|us)\b[^.,;:?!]*")
+_OWN_DEED = re.compile(
+    r"\b(?:i|we)(?:'ll| will| shall|'m going to| am going to|'re going to| are going to)\b"
+    r"(?! (?:need|want|like|have)\b)[^.,;:?!]*"
+)
+"""What the user wants to be reminded of, or means to do, is not what an agent is to do."""
+_PASSIVE = re.compile(
+    r"\b(?:can|could|should|must|to|shall|please have|needs? to)\b[^.?!]*\bbe\b|\bplease have\b"
+    r"|\b(?:get|want|need)s? (?:it|this|that|them|him|her|these|those|(?:the|my|our) [\w ]{1,30}) \w+(?:ed|en|nt|id)\b"
+)
 """What is to be done is wished for in the words of what was done."""
 _CLAUSES = re.compile(r"[.,;:?!()\n]|\s[-–—]\s|\band\b|\bthen\b")
 _LEAD_IN = re.compile(
@@ -93,6 +107,17 @@ def words_for(name: str) -> list[str]:
 
 
 @lru_cache(maxsize=1024)
+def is_written_down(name: str, argument: str) -> bool:
+    """Whether a tool writes down what an argument says (`update_profile(street)`), and does not choose by it."""
+    parts, words = _parts_of(name), frozenset(name_parts(argument))
+    table = read_requests()["rewrites"]
+    if not parts or not words.isdisjoint(table["choosing"]):
+        return False
+    is_detail = parts[0] in table["creates"] and not words.isdisjoint(table["details"])
+    return is_detail or (parts[0] in table["verbs"] and words.isdisjoint(parts))
+
+
+@lru_cache(maxsize=1024)
 def _is_said_by(says: tuple[str, ...], question: str) -> bool:
     """Whether the words that a tool declares of itself stand in a question: one by its stem, several as they are."""
     text = f" {' '.join(_words_in(question))} "
@@ -159,7 +184,8 @@ def _words_for(name: str, description: str, says: tuple[str, ...]) -> frozenset[
     for noun in name_parts(name):
         words.update(read_requests()["nouns"].get(noun, ()))
     found = {table.stem(word.lower()) for word in words if " " not in word}
-    return frozenset(found).union(*(table.alike(table.stem(verb)) for verb in verbs[:1]))
+    # What is alike in an answer is more than people say for it; that is for verbs of which the table knows nothing.
+    return frozenset(found).union(*(table.alike(table.stem(verb)) for verb in verbs[:1] if verb not in asks))
 
 
 @lru_cache(maxsize=1024)
@@ -190,7 +216,7 @@ def _all_stems(words: tuple[str, ...]) -> frozenset[str]:
 def _stems(question: str, *, strict: bool = False) -> frozenset[str]:
     """What may be wished for: "who was invited" asks for no invitation."""
     table = verb_table()
-    text = plain(question)
+    text = _OWN_DEED.sub(" ", _REMINDED.sub(" remind-me ", _IDLE.sub(" ", plain(question))))
     wished = _TOLD_TO_US.sub(" ", text if _PASSIVE.search(text) else _TOLD.sub(" ", text))
     passive = _PASSIVE.search(text) is not None
     words = [w for w in _deeds(wished, strict=strict) if passive or not table.is_past(w) or table.is_unchanged(w)]
