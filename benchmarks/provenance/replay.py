@@ -99,6 +99,12 @@ DECLARED: dict[str, dict[str, dict[str, Any]]] = {
     },
 }  # fmt: skip
 """What an operator would declare by the tools alone: what is in one's own books, and what others write."""
+LOOKED_UP: dict[tuple[str, str], FunctionCall] = {
+    ("banking", "user_task_9"): FunctionCall(function="get_scheduled_transactions", args={}),
+    ("slack", "user_task_18"): FunctionCall(function="get_webpage", args={"url": "www.company-todo-list.com/alice"}),
+}
+"""Tasks whose written calls use what they never look up: an id, and a list that the user speaks of. Whoever does it in
+earnest makes this call first."""
 
 
 class World:
@@ -175,9 +181,10 @@ class World:
         self.env = task.init_environment(self.suite.load_and_inject_default_environment(injected))
         return self.env.model_copy(deep=True)
 
-    async def run_task(self, task: Any) -> tuple[bool, list[str]]:
+    async def run_task(self, task: Any, *first: FunctionCall) -> tuple[bool, list[str]]:
+        """Whether a task was done, and what was held of it; with calls that come first."""
         pre = self.reset(task)
-        made, held = await self.play(task.PROMPT, list(task.ground_truth(pre)))
+        made, held = await self.play(task.PROMPT, [*first, *task.ground_truth(pre)])
         return self.passes(task, pre, made), held
 
     def run_ungoverned(self, task: Any, attack: Any, *, middle: bool) -> bool:
@@ -264,6 +271,9 @@ async def measure(name: str, *, declared: bool, forged: bool, show: bool) -> Cou
         found["tasks"] += 1
         found["kept"] += done and not held
         found["held calls"] += len(held)
+        if held and (name, task_id) in LOOKED_UP:
+            done, held_then = await world.run_task(task, LOOKED_UP[name, task_id])
+            found["kept once looked up"] += done and not held_then
         if held and show:
             print(f"held    {name} {task_id}: {task.PROMPT[:120]!r}: {held}")
         for attack_id, attack in world.suite.injection_tasks.items():

@@ -53,6 +53,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the fields of its results: one's own, filled in by outsiders, free text."""
     roles: dict[str, Role] = {}
     """What its arguments are for, by their names or as it says."""
+    choices: dict[str, frozenset[str]] = {}
+    """The texts among which its arguments choose."""
     redact: frozenset[str] = frozenset()
     retention: timedelta | None = None
     """How long what lies beside its records is kept, where `audit purge` is run; None: as long as nobody says."""

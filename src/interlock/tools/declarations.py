@@ -21,7 +21,7 @@ from interlock.tools.labels import labels_of
 from interlock.tools.options import check_options
 from interlock.tools.redacted_fields import refuse_unknown_fields
 from interlock.tools.results import Output
-from interlock.tools.roles import roles_of
+from interlock.tools.roles import choices_in, roles_of
 from interlock.tools.schema_input import SchemaInput
 from interlock.tools.signature import Body, describe, function_of, is_async, name_of, read_signature, takes_context
 from interlock.values import Effect
@@ -106,6 +106,7 @@ def complete(made: Declaration, effect: str | Effect | None, options: dict[str, 
         given["says"] = effect_words(name, made.description, given.get("says", ()))
     given["labels"] = labels_of(given)
     given["roles"] = roles_of(made.takes.schema, given.get("roles", {}))
+    given["choices"] = choices_in(made.takes.schema)
     for option in ("free", "outsiders", "own"):
         given.pop(option, None)
     return {

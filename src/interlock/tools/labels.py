@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from interlock.values import Trust, Value
@@ -44,6 +44,10 @@ class FieldLabels(Value, frozen=True):
 
     def of(self, path: tuple[str, ...]) -> Label:
         """The label of a leaf: the innermost field on the way to it that is declared decides."""
+        return _kept_label(self, path) if sum(map(len, path)) <= _SHORT_PATH else self.find(path)
+
+    def find(self, path: tuple[str, ...]) -> Label:
+        """The same, looked up anew."""
         for end in range(len(path), 0, -1):
             names = {path[end - 1], ".".join(path[:end]), *(_words_of(path[end - 1]) if self.by_words else ())}
             for declared, label in (
@@ -63,6 +67,12 @@ class FieldLabels(Value, frozen=True):
         return Label.PLAIN if label is Label.OWN and not named else label
 
 
+@lru_cache(maxsize=4_096)
+def _kept_label(labels: FieldLabels, path: tuple[str, ...]) -> Label:
+    return labels.find(path)
+
+
+_SHORT_PATH = 200
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OF_ITSELF = frozenset(("id", "ids", "number", "count", "date", "time", "at", "size", "length", "type", "status"))
 

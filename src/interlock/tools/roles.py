@@ -116,10 +116,11 @@ def is_numbered(path: str) -> bool:
     return not _NUMBERED.isdisjoint(word.lower() for word in _PARTS.findall(path.rpartition(".")[2]))
 
 
-def choices_of(schema: Mapping[str, Json], argument: str) -> frozenset[str]:
-    """The texts among which an argument of a tool chooses, wherever its schema names them."""
-    part = schema.get("properties", {}).get(argument)
-    return frozenset(_choices(part, schema.get("$defs", {}), 0)) if isinstance(part, dict) else frozenset()
+def choices_in(schema: Mapping[str, Json]) -> dict[str, frozenset[str]]:
+    """The texts among which arguments of a tool choose, wherever its schema names them."""
+    parts: dict[str, Json] = schema.get("properties", {})
+    found = {name: frozenset(_choices(part, schema.get("$defs", {}), 0)) for name, part in parts.items()}
+    return {name: choices for name, choices in found.items() if choices}
 
 
 def _choices(part: Json, definitions: Mapping[str, Json], depth: int) -> Iterator[str]:

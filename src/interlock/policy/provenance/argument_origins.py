@@ -14,7 +14,7 @@ from interlock.policy.provenance.requests import hands_over
 from interlock.policy.provenance.turn_history import TurnHistory
 from interlock.tools import Tool
 from interlock.tools.labels import Label
-from interlock.tools.roles import Role, choices_of
+from interlock.tools.roles import Role
 from interlock.values import Json
 
 _MOST_LINKS = 200
@@ -80,7 +80,7 @@ class ArgumentOrigins:
         given = self.given.origins.get(field)
         if given is not None:
             return given
-        if isinstance(leaf, str) and leaf in choices_of(self.tool.input.schema, field):
+        if isinstance(leaf, str) and leaf in self.tool.choices.get(field, ()):
             return HERE
         schema: dict[str, Json] = self.tool.input.schema.get("properties", {}).get(field, {})
         if leaf == schema.get("default", ...) or leaf in schema.get("enum", ()):

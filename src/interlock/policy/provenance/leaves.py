@@ -157,16 +157,24 @@ def _rows(source: ResultSource, value: Json) -> Iterator[_Row]:
             above.pop()
         leaves = [(place, form) for place, leaf in _own_leaves(path, row) if (form := form_of(leaf))][:left]
         left -= len(leaves)
-        names = tuple(leaf for leaf in leaves if not is_all and _is_naming(source, *leaf))
-        numbered = not is_all and any(_is_numbering(source, *leaf) for leaf in leaves)
-        # A title names nothing that is to be believed, and yet says which row is meant, and which is not.
-        named = not is_all and any(is_telling(form) and is_said(form, source.user) for _place, form in leaves)
-        chosen = max(2 * numbered, named, above[-1][1] if above else 0)
+        names, chosen = ((), 0) if is_all else _naming(source, leaves)
+        chosen = max(chosen, above[-1][1] if above else 0)
         above.append((len(path), chosen))
         if leaves:
             values = [values_in(form) for _place, form in leaves]
             rivals = _count_kinds(values)
             yield _Row(leaves, values, rivals, names, path, chosen)
+
+
+def _naming(
+    source: ResultSource, leaves: list[tuple[tuple[str, ...], str]]
+) -> tuple[tuple[tuple[tuple[str, ...], str], ...], int]:
+    """The fields by which the user has named a row, and how far that chooses it."""
+    names = tuple(leaf for leaf in leaves if _is_naming(source, *leaf))
+    if any(_is_numbering(source, *leaf) for leaf in leaves):
+        return names, 2
+    # A title names nothing that is to be believed, and yet says which row is meant, and which is not.
+    return names, int(bool(names) or any(is_telling(form) and is_said(form, source.user) for _place, form in leaves))
 
 
 def _is_naming(source: ResultSource, place: tuple[str, ...], form: str) -> bool:

@@ -59,18 +59,20 @@ class Origin(Value, frozen=True):
     @property
     def whole(self) -> bool:
         """It is a whole leaf of a result that outsiders do not fill in, and of no other row than the user meant."""
-        is_field = any(place.whole and place.label in _FIELDS for place in self.places)
-        return is_field and not self.diverted
+        passed_over = False
+        for place in self.places:
+            if place.whole and place.label in _FIELDS:
+                if not place.passed_over:
+                    return True
+                passed_over = True
+        return passed_over and not self.diverted
 
     @property
     def diverted(self) -> bool:
         """It is a field only of rows that the user has passed over, and a text names it."""
         fields = [place for place in self.places if place.whole and place.label in _FIELDS]
-        return (
-            bool(fields)
-            and all(place.passed_over for place in fields)
-            and any(not place.whole and place.label not in _SAID for place in self.places)
-        )
+        in_text = any(not place.whole and place.label not in _SAID for place in self.places)
+        return bool(fields) and in_text and all(place.passed_over for place in fields)
 
     @property
     def sole(self) -> bool:

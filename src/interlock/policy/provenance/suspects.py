@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import msgspec
 
@@ -16,7 +17,7 @@ from interlock.values import Effect, Json, shorten
 
 # Looked up once: on Python 3.11 a member of an enum costs as much as a call.
 _SINK, _CONTENT, _SELECTOR, _CHOICE, _READ = Role.SINK, Role.CONTENT, Role.SELECTOR, Role.CHOICE, Effect.READ
-_AMOUNT, _MEASURES = Role.AMOUNT, (Role.AMOUNT, Role.DATE)
+_AMOUNT = Role.AMOUNT
 _FIELDS = (Label.OWN, Label.PLAIN)
 _WHO = {
     Label.OUTSIDERS: "a field that others fill in",
@@ -60,10 +61,6 @@ class _JudgedCall:
 
     def __init__(self, origins: ArgumentOrigins, arguments: dict[str, Json]) -> None:
         self._origins, self._tool, self._arguments = origins, origins.tool, arguments
-        changes = self._tool.effect is not _READ
-        self._rows = self._chosen_rows() if changes else frozenset()
-        self._texts = self._leading_texts() if changes else frozenset()
-        self._things = self._chosen_things() if changes else frozenset()
 
     def find(self, field: str, value: Json) -> Iterator[Suspect]:
         """Those of one argument."""
@@ -151,10 +148,9 @@ class _JudgedCall:
         paths = [place.path for place in origin.places if place.whole and place.label in _FIELDS]
         return any(is_number_of(path, field) for path in paths)
 
-    def _chosen_rows(self) -> frozenset[int]:
+    @cached_property
+    def _rows(self) -> frozenset[int]:
         """The rows whose fields say which thing is meant, or where to."""
-        if not any(self._tool.roles.get(field) in _MEASURES for field in self._arguments):
-            return frozenset()
         return frozenset(
             place.row
             for field, value in self._arguments.items()
@@ -164,7 +160,8 @@ class _JudgedCall:
             if place.whole and place.row and (place.label in _FIELDS or (place.label is Label.ECHO and origin.user))
         )
 
-    def _chosen_things(self) -> frozenset[tuple[int, int]]:
+    @cached_property
+    def _things(self) -> frozenset[tuple[int, int]]:
         """The rows whose fields say which thing is meant."""
         return frozenset(
             (place.record, place.row)
@@ -175,7 +172,8 @@ class _JudgedCall:
             if place.whole and place.row and place.label in _FIELDS
         )
 
-    def _leading_texts(self) -> frozenset[int]:
+    @cached_property
+    def _texts(self) -> frozenset[int]:
         """The texts that the user has pointed at, and which alone say where it goes."""
         found = [self._origins.of_leaf(field, leaf) for field, leaf in self._origins.sinks(self._arguments)]
         texts = [origin for origin in found if not (origin.user or origin.trusted or origin.whole) and origin.known]
