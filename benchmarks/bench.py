@@ -16,6 +16,7 @@ import long_turns
 import slow_disk
 import start
 import traced_calls
+import whole_resources
 
 DOCS = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
@@ -173,6 +174,10 @@ def effect_rows() -> str:
     rows += row("their throughput vs one at a time", f"{crowd:,.0f}/s", f"{alone:,.0f}/s", crowd / alone, None)
     rows += row("duplicate delivery answered from the claim, vs a first delivery", us["again"], us["first"],
                 found["again_ratio"], ("≤", 0.6))  # fmt: skip
+    kept = whole_resources.measure()
+    rows += row("what a change of one of 10,000 rows without a key adds to the ledger, vs the first, which keeps all",
+                f"{kept['later']:,.0f} B", f"{kept['first']:,.0f} B",
+                kept["later"] / kept["first"], ("≤", 0.01))  # fmt: skip
     made, undone = f"{found['made']:.2f} s", f"{found['undone']:.2f} s"
     return rows + row("undo of a run of 1,000 changes, vs performing it", undone, made, found["undo_ratio"], ("≤", 2.5))
 

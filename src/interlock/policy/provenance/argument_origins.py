@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -49,6 +49,7 @@ class ArgumentOrigins:
         self.given = given or _NOTHING_GIVEN
         self._question = seen.question
         self._known: dict[tuple[str, type, Any], Origin] = {}
+        self._links: dict[str, list[tuple[Found, Origin]]] = {}
 
     def of(self, field: str, value: Json) -> tuple[Origin, ...]:
         """Where each leaf of an argument's value came from."""
@@ -95,10 +96,18 @@ class ArgumentOrigins:
     def _leads(self, field: str) -> bool:
         return self.tool.roles.get(field) is _SINK
 
-    def find_links(self, value: Json) -> Iterator[tuple[Found, Origin]]:
+    def find_links(self, value: Json) -> list[tuple[Found, Origin]]:
         """The addresses, links and account numbers in the texts of a value, and where each came from."""
+        if isinstance(value, str):
+            found = self._links.get(value)
+            if found is None:
+                found = self._links[value] = list(self._find_links((value,)))
+            return found
+        return list(self._find_links(leaves_in(value)))
+
+    def _find_links(self, leaves: Iterable[Json]) -> Iterator[tuple[Found, Origin]]:
         seen: set[str] = set()
-        for leaf in leaves_in(value):
+        for leaf in leaves:
             for found in find_values(form_of(leaf)[:LONGEST_TEXT]) if isinstance(leaf, str) else ():
                 if found.kind in LEADING and found.form not in seen:
                     seen.add(found.form)

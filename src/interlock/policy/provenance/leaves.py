@@ -90,32 +90,29 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
         namesakes = min((alike[name] for name in row.names), key=len) if several and row.named else []
         rivals = kinds if several and not row.named else row.rivals
         rivals = _count_kinds(key for one in namesakes for key in one.values) if len(namesakes) > 1 else rivals
-        is_one = row.named and len(namesakes) < 2
+        is_one = not several or (row.named and len(namesakes) < 2)
+        pointed, passed_over = source.pointed or row.named, row.chosen < chosen.get(row.path, 0)
         for (place, form), found_there in zip(row.leaves, row.values, strict=True):
             label = labels.get(place) or labels.setdefault(place, source.labels.of(place))
             if label is _PLAIN and (source.steered or (is_text and not place)):
                 label = _FREE
             if form in source.echo:
                 label = _ECHO
-            foreign = source.recalls(form, found_there)
-            yield (
-                LeafPlace(
-                    source.record,
-                    source.tool,
-                    _path_text(place),
-                    _OUTSIDERS if foreign else label,
-                    (source.pointed or row.named) and not foreign,
-                    source.said,
-                    number,
-                    (is_one or not several or fields[place] == 1) and not foreign,
-                    source.page,
-                    row.chosen < chosen.get(row.path, 0) and _is_own(form),
-                    source.labels.of_parts(place) if label is _OWN else None,
-                ),
-                form,
-                found_there,
-                {} if foreign else rivals,
+            foreign = source.is_foreign is not None and source.recalls(form, found_there)
+            at = LeafPlace(
+                source.record,
+                source.tool,
+                _path_text(place),
+                _OUTSIDERS if foreign else label,
+                pointed and not foreign,
+                source.said,
+                number,
+                (is_one or fields[place] == 1) and not foreign,
+                source.page,
+                passed_over and _is_own(form),
+                source.labels.of_parts(place) if label is _OWN else None,
             )
+            yield at, form, found_there, {} if foreign else rivals
     for path, total in _sums(value):
         at = LeafPlace(
             source.record, source.tool, f"the sum of {_path_text(path)}", source.labels.of(path), source.pointed

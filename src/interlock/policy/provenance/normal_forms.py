@@ -179,7 +179,7 @@ def _time(match: re.Match[str]) -> Iterator[Found]:
 
 _AT, _DOTTED, _DIGITS = re.compile("@"), re.compile(r"\.\w"), re.compile(r"\d")
 """What has to stand in a text so that it is worth looking for a kind: to look for that is quicker."""
-_HINT = re.compile(r"[\d@.]")
+_HINT = re.compile(r"[\d@]|\.\w")
 """A text without any of these has nothing of a kind."""
 _KINDS = (
     (_ADDRESS, _address, _AT),

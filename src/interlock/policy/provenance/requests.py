@@ -50,7 +50,11 @@ def is_asked_for(name: str, description: str, says: Iterable[str], question: str
 
     `named`: it names the thing that this is done to, or where that goes.
     """
-    said = tuple(says)
+    return _is_asked_for(name, description, tuple(says), question, named)
+
+
+@lru_cache(maxsize=512)
+def _is_asked_for(name: str, description: str, said: tuple[str, ...], question: str, named: bool) -> bool:
     if _asks_to_follow(question) or _is_said_by(said, question):
         return True
     parts, words = _parts_of(name), _words_in(question)

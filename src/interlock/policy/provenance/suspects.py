@@ -100,7 +100,7 @@ class _JudgedCall:
 
     def _is_of_another_row(self, origin: Origin) -> bool:
         """Whether something is to go where one row says, and is chosen by another, which says itself where to."""
-        if origin.user or origin.trusted or not origin.whole or not self._things:
+        if not self._things or origin.user or origin.trusted or not origin.whole:
             return False
         places = [place for place in origin.places if place.whole and place.row]
         things = {row: record for record, row in self._things}
@@ -162,7 +162,9 @@ class _JudgedCall:
 
     @cached_property
     def _things(self) -> frozenset[tuple[int, int]]:
-        """The rows whose fields say which thing is meant."""
+        """The records and rows whose fields say which thing is meant."""
+        if all(self._tool.roles.get(field, _SELECTOR) is not _SELECTOR for field in self._arguments):
+            return frozenset()
         return frozenset(
             (place.record, place.row)
             for field, value in self._arguments.items()
