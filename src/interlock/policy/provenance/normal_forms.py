@@ -69,6 +69,10 @@ def plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+_plain_short = lru_cache(maxsize=4_096)(plain)
+"""A short text is asked for again and again: as an argument, in a result, and in a link."""
+
+
 def words_of(text: str) -> list[str]:
     """The words of a text that `plain` has made: letters and digits, whatever stands between them."""
     return _WORDS.findall(text)
@@ -77,7 +81,7 @@ def words_of(text: str) -> list[str]:
 def form_of(value: Any) -> str:
     """How one value is compared: a number by its amount, a text by `plain`."""
     if type(value) is str:
-        return plain(value[:LONGEST_TEXT])
+        return _plain_short(value) if len(value) <= _SHORT else plain(value[:LONGEST_TEXT])
     if isinstance(value, bool) or value is None:
         return ""
     if isinstance(value, int | float | Decimal):
