@@ -19,7 +19,7 @@ from interlock.values import Json
 
 _MOST_LINKS = 200
 _LONG_NUMBER = 6
-_NAMED = re.compile(r"(?:mailto:)?[^\W\d]*(?:[ .'\"<>()-]+[^\W\d]*)*")
+_NAMED = re.compile(r"(?:mailto:)?(?:[^\W\d]|[ .'\"<>()-])*")
 _SINK = Role.SINK  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 HERE = Origin((Occurrence(0, "", "the tool itself", Label.CONSTANT, whole=True),))
 TAKEN_BACK = Origin((Occurrence(0, "", "the record of what is taken back", Label.CONSTANT, whole=True),))
@@ -47,7 +47,7 @@ class ArgumentOrigins:
         self.index = seen.index
         self.tool = tool
         self.given = given or _NOTHING_GIVEN
-        self._question = seen.question
+        self.question = seen.question
         self._known: dict[tuple[str, type, Any], Origin] = {}
         self._links: dict[str, list[tuple[Found, Origin]]] = {}
 
@@ -68,7 +68,7 @@ class ArgumentOrigins:
     def is_known(self, origin: Origin) -> bool:
         """Whether it comes from somewhere good."""
         # Where the user leaves to a text what is to be done, that text cannot also say where to.
-        return origin.user or origin.trusted or origin.whole if hands_over(self._question) else origin.known
+        return origin.user or origin.trusted or origin.whole if hands_over(self.question) else origin.known
 
     def of_leaf(self, field: str, leaf: Json) -> Origin:
         """Where one leaf of an argument's value came from."""

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-from array import array
-from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -36,6 +32,8 @@ from interlock.policy.provenance.normal_forms import (
     words_of,
 )
 from interlock.policy.provenance.origin import Occurrence, Origin
+from interlock.policy.provenance.requests import names_by_relation
+from interlock.policy.provenance.word_index import WordIndex
 from interlock.tools.labels import FieldLabels, Label
 from interlock.tools.roles import is_measure
 from interlock.values import Json, shorten
@@ -44,11 +42,7 @@ _WORD = re.compile(r"[^\W_]+")
 _RUN_ON = re.compile(r"(?<=[a-z]{2})\.(?=[A-Z][a-z]+ )")
 _ORDER = {label: number for number, label in enumerate(Label)}
 _MOST_PLACES = 8
-_MOST_TRIED = 2_000
-"""So many places of a word are tried; a value that is made of words which stand everywhere is found by then."""
 _SCHEME = len("https://www./")
-_FEW_LEAVES, _SHORT_FORMS = 200, 20_000
-"""So many fields and characters are looked through as they are: to take their words in costs more."""
 _MOST_SAID = 60
 _USER = "the user's words"
 _MOST_PIECES = 12
@@ -56,9 +50,11 @@ _MOST_CARRIED = 2_000
 _IN_A_ROW = 5
 """So many words one behind the other are taken from where they stand."""
 _LONG_NUMBER, _LONG_WORD = 6, 6
+_OF = ("of", "before", "since", "after", "dated", "by", "back")
 _LINKS = ("link", "links", "url", "urls")
 _MARKS = ".,;:!?()[]{}<>\"'`"
-_FIELDS = (Label.OWN, Label.PLAIN)
+_FIELDS, _TEXTS = (Label.OWN, Label.PLAIN), (Label.FREE, Label.OUTSIDERS)
+_LEAST_NAME = 3
 _BY_USER = Label.USER  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 
 
@@ -78,13 +74,12 @@ class OriginIndex:
         self._leaves: list[_Leaf] = []
         self._whole: dict[str, list[int]] = {}
         self._values: dict[tuple[str, str], list[int]] = {}
-        self._stream: list[str] = []
-        self._starts: list[int] = []
-        self._places: defaultdict[str, array[int]] = defaultdict(partial(array, "Q"))
-        self._fresh_chars = 0
-        """Of what was added since words were taken in."""
+        self._words = WordIndex()
         self._user = " "
-        self._said_kinds: set[str] = set()
+        self._says_day = False
+        self._fields: set[tuple[int, str]] = set()
+        self._fields_taken = 0
+        """Of how many leaves the fields are known; most turns never ask."""
         self._rows = 0
         self._anchors: dict[str, set[str]] = {}
         """By kind, what the user has named, and what is a field of its own in what the user has pointed at."""
@@ -99,7 +94,7 @@ class OriginIndex:
         self._user += f"{' '.join(words)} "
         at = LeafPlace(0, "", _USER, _BY_USER, pointed=True)
         self._add(at, form, values_in(form), {})
-        self._said_kinds.update(kind for kind, _value in values_in(form))
+        self._says_day = self._says_day or any(_is_wanted(form, one) for one in find_values(form) if one.kind == "date")
         for number in {NUMBERS[word] for word in words if word in NUMBERS}:
             self._add(at, number, [("number", number)], {})
 
@@ -133,8 +128,9 @@ class OriginIndex:
         said = shorten(", ".join(texts_of(shown)), _MOST_SAID)
         page = page and not any(f" {word} " in self._user for word in _LINKS)
         return ResultSource(
-            record, tool, labels, pointed, steered, self._rows + 1, frozenset(echo), said, self._user, page
-        )
+            record, tool, labels, pointed, steered, self._rows + 1, frozenset(echo), said, self._user, page,
+            names_by_relation(self._user),
+        )  # fmt: skip
 
     def take_in(self, entries: Iterable[IndexEntry]) -> None:
         """From now on these are found."""
@@ -160,7 +156,7 @@ class OriginIndex:
     def _add(self, at: LeafPlace, form: str, values: Collection[tuple[str, str]], rivals: Mapping[str, int]) -> None:
         number = len(self._leaves)
         self._leaves.append(_Leaf(at, form, rivals))
-        self._fresh_chars += len(form)
+        self._words.add(form)
         self._whole.setdefault(form, []).append(number)
         for key in values:
             self._values.setdefault(key, []).append(number)
@@ -177,9 +173,9 @@ class OriginIndex:
             if measured:
                 self._measures.setdefault(at.row, set()).update(measured)
 
-    def is_said_of_kind(self, kind: str) -> bool:
-        """Whether the user has said a value of a kind."""
-        return kind in self._said_kinds
+    def says_day(self) -> bool:
+        """Whether the user has said a day, but for one that something is of."""
+        return self._says_day
 
     def are_said(self, form: str) -> bool:
         """Whether all words of a value that name something stand in the user's words, and there are several."""
@@ -187,26 +183,14 @@ class OriginIndex:
 
     def has_field(self, row: int, path: str) -> bool:
         """Whether a row has a field."""
-        return any(leaf.at.row == row and leaf.at.path == path for leaf in self._leaves)
+        for leaf in self._leaves[self._fields_taken :]:
+            self._fields.add((leaf.at.row, leaf.at.path))
+        self._fields_taken = len(self._leaves)
+        return (row, path) in self._fields
 
     def measures(self, row: int) -> Collection[str]:
         """Of which kinds amounts and days are fields of a row."""
         return self._measures.get(row, ())
-
-    def _index_words(self) -> None:
-        """Take the words in of what was added since, once that is too much to be looked through."""
-        if self._is_little():
-            return
-        for leaf in self._leaves[len(self._starts) :]:
-            words, start = words_of(leaf.form), len(self._stream)
-            self._starts.append(start)
-            self._stream += words
-            for place, word in enumerate(words, start):
-                self._places[word].append(place)
-        self._fresh_chars = 0
-
-    def _is_little(self) -> bool:
-        return self._fresh_chars <= _SHORT_FORMS and len(self._leaves) - len(self._starts) <= _FEW_LEAVES
 
     def find(self, form: str) -> Origin:
         """Where a value stands that is compared in this form."""
@@ -228,23 +212,46 @@ class OriginIndex:
                 found[number] = self._place(number, whole=whole, sole=sole, rivalled=rivalled)
         elif values or self._may_stand(form):
             self._find_by_words(form, found)
+        diverted = self._is_diverted(form, found) if found else False
         if len(found) < 2:
-            return Origin(tuple(found.values()))
+            return Origin(tuple(found.values()), diverted=diverted)
         places = sorted(found.values(), key=lambda place: (_ORDER[place.label], not place.whole, place.record))
-        return Origin(tuple(_best(places)))
+        return Origin(tuple(_best(places)), diverted=diverted)
+
+    def _is_diverted(self, form: str, found: Mapping[int, Occurrence]) -> bool:
+        """Whether a value is a field only of rows that the user has passed over, and a text speaks of one of them: by
+        this value, or by another that it alone has, however that is written."""
+        fields = [place for place in found.values() if place.whole and place.label in _FIELDS]
+        if not fields or not all(place.passed_over for place in fields):
+            return False
+        rows = {place.row for place in fields}
+        names = {_squeeze(form)}
+        for leaf in self._leaves:
+            if leaf.at.row in rows and len(self._whole.get(leaf.form, ())) == 1 and leaf.at.label not in _TEXTS:
+                names.add(_squeeze(leaf.form))
+        names = {name for name in names if len(name) >= _LEAST_NAME}
+        return any(
+            name in _squeeze(leaf.form)
+            for leaf in self._leaves
+            if leaf.at.label is not _BY_USER and (leaf.at.label in _TEXTS or " " in leaf.form)
+            for name in names
+            if leaf.at.label in _TEXTS or _squeeze(leaf.form) != name
+        )
+
+    def rows_of(self, form: str) -> set[int]:
+        """The rows that have a value as a field."""
+        return {self._leaves[number].at.row for number in self._whole.get(form, ())}
 
     def _find_by_words(self, form: str, found: dict[int, Occurrence]) -> None:
-        for number in self._with_words(words_of(form)):
+        for number in self._words.find(words_of(form)):
             if number not in found and self._stands_in(form, number):
                 found[number] = self._place(number, whole=False, sole=False)
         if not found:
             found |= self._compose(form)
 
     def _may_stand(self, form: str) -> bool:
-        """Whether there is anything to look through; most names that a model looks something up by are new."""
-        if " " in form or not self._is_little() or form in self._places:
-            return True
-        return not _WORD.fullmatch(form) or any(form in leaf.form for leaf in self._leaves[len(self._starts) :])
+        """Whether there is anything to look through."""
+        return " " in form or not _WORD.fullmatch(form) or self._words.may_stand(form)
 
     def _stands_in(self, form: str, number: int) -> bool:
         """A name of one word is that name, and not one that differs from it by a sign."""
@@ -297,11 +304,11 @@ class OriginIndex:
                 yield value.shown, self._with_value(value)
         for token in {token.strip(_MARKS) for token in form.split()[:_MOST_CARRIED]}:
             if _is_secret_like(token):
-                yield token, self._with_words(words_of(token))
+                yield token, self._words.find(words_of(token))
         words = words_of(form)[:_MOST_CARRIED]
         for start in range(len(words) - _IN_A_ROW + 1):
             several = words[start : start + _IN_A_ROW]
-            yield " ".join(several), self._with_words(several)
+            yield " ".join(several), self._words.find(several)
 
     def _with_value(self, value: Found) -> Iterable[int]:
         kind, form = value.kind, value.form
@@ -310,39 +317,12 @@ class OriginIndex:
             found = [*found, *self._values.get((kind, form[-5:]), [])]
         return found
 
-    def _with_words(self, words: list[str]) -> Iterator[int]:
-        """The leaves in which these words stand one behind the other."""
-        self._index_words()
-        if not words:
-            return
-        yield from self._with_words_indexed(words)
-        longest = max(words, key=len)
-        for number in range(len(self._starts), len(self._leaves)):
-            form = self._leaves[number].form
-            if longest in form and _is_part(words, words_of(form)):
-                yield number
-
-    def _with_words_indexed(self, words: list[str]) -> Iterator[int]:
-        if any(word not in self._places for word in words):
-            return
-        rarest = min(range(len(words)), key=lambda at: len(self._places[words[at]]))
-        last = -1
-        for place in self._places[words[rarest]][:_MOST_TRIED]:
-            start = place - rarest
-            if start < 0 or self._stream[start : start + len(words)] != words:
-                continue
-            number = bisect_right(self._starts, start) - 1
-            end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self._stream)
-            if number != last and start + len(words) <= end:
-                last = number
-                yield number
-
     def _place(self, number: int, *, whole: bool, sole: bool, rivalled: bool = False) -> Occurrence:
         at = self._leaves[number].at
         label = at.label if whole or at.parts is None else at.parts
         return Occurrence(
             at.record, at.tool, at.path, label, whole, sole, at.pointed, at.asked, rivalled, at.row, at.page,
-            at.passed_over,
+            at.passed_over, at.named,
         )  # fmt: skip
 
 
@@ -351,14 +331,19 @@ def _is_sole(leaf: _Leaf, kind: str) -> bool:
     return leaf.rivals.get(kind) == 1 and not (kind == "link" and leaf.at.page)
 
 
-def _is_part(words: list[str], of: list[str]) -> bool:
-    """Whether words stand in others one behind the other."""
-    count = len(words)
-    return any(word == words[0] and of[at : at + count] == words for at, word in enumerate(of))
+def _squeeze(form: str) -> str:
+    """A value without what may be written otherwise: for what speaks against it, the least likeness is enough."""
+    return "".join(words_of(form))
 
 
 def _in_row(numbers: Iterable[int], leaves: Sequence[_Leaf], row: int) -> list[int]:
     return [number for number in numbers if leaves[number].at.row == row]
+
+
+def _is_wanted(form: str, day: Found) -> bool:
+    """Whether a day is when something is to be, and not what it is known by: "the mail of 1 March"."""
+    before = words_of(form[: form.find(day.shown)])[-1:]
+    return not before or before[0] not in _OF
 
 
 def _is_steering(form: str, origin: Origin) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from interlock.policy.provenance.chosen_rows import fields_of, find_chosen
 from interlock.policy.provenance.normal_forms import find_values, form_of, number_form, words_of
 from interlock.policy.provenance.request_tables import read_requests
 from interlock.tools.labels import FieldLabels, Label
@@ -39,8 +40,10 @@ class LeafPlace(msgspec.Struct, frozen=True, gc=False):
     """No other row of its result has this field, or the user has named its row."""
     page: bool = False
     """It stands on a page that was read by its link, and the user has asked for no link on it."""
-    passed_over: bool = False
-    """The user has named another row of its result, and not this one."""
+    passed_over: int = 0
+    """The user has named another row of its result, and not this one (1), and that has such a field itself (2)."""
+    named: bool = False
+    """The user has named its row."""
     parts: Label | None = None
     """The label of what stands in a longer text there, where it is another."""
 
@@ -61,6 +64,8 @@ class ResultSource(msgspec.Struct, frozen=True, gc=False):
     user: str
     page: bool = False
     """It was read by a link, and the user has asked for no link on it."""
+    by_relation: bool = False
+    """The user says which is meant by what it is to another, so that those that are named are not all."""
     is_foreign: Callable[[str], bool] | None = None
     """Of a memory: whether it was told a value that came from nowhere good."""
 
@@ -81,9 +86,7 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
     fields = Counter(path for row in rows for path in {place for place, _form in row.leaves}) if several else {}
     kinds = _count_kinds(key for row in rows for key in row.values) if several else {}
     alike = _rows_by_name(rows) if several else {}
-    chosen: dict[tuple[str, ...], int] = {}
-    for row in rows if several else ():
-        chosen[row.path] = max(row.chosen, chosen.get(row.path, 0))
+    passed = _passed_over(rows, source) if several and not source.by_relation else []
     for number, row in enumerate(rows, source.first_row):
         # A row that the user has named has its rivals in itself, any other in all that was found.
         # What names several rows names none of them: they are each other's rivals.
@@ -91,7 +94,7 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
         rivals = kinds if several and not row.named else row.rivals
         rivals = _count_kinds(key for one in namesakes for key in one.values) if len(namesakes) > 1 else rivals
         is_one = not several or (row.named and len(namesakes) < 2)
-        pointed, passed_over = source.pointed or row.named, row.chosen < chosen.get(row.path, 0)
+        pointed, over = source.pointed or row.named, passed[number - source.first_row] if passed else None
         for (place, form), found_there in zip(row.leaves, row.values, strict=True):
             label = labels.get(place) or labels.setdefault(place, source.labels.of(place))
             if label is _PLAIN and (source.steered or (is_text and not place)):
@@ -109,7 +112,8 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
                 number,
                 (is_one or fields[place] == 1) and not foreign,
                 source.page,
-                passed_over and _is_own(form),
+                0 if over is None or not _is_own(form) else 2 if place in over else 1,
+                row.named,
                 source.labels.of_parts(place) if label is _OWN else None,
             )
             yield at, form, found_there, {} if foreign else rivals
@@ -123,19 +127,34 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
 class _Row(msgspec.Struct, frozen=True, gc=False):
     """An object in a result, without those inside it: its leaves, and the values of a kind in each."""
 
+    path: tuple[str, ...]
     leaves: list[tuple[tuple[str, ...], str]]
     values: list[frozenset[tuple[str, str]]]
     rivals: Mapping[str, int]
     names: tuple[tuple[tuple[str, ...], str], ...]
     """Its fields by which the user has named it."""
-    path: tuple[str, ...]
-    chosen: int
-    """Whether the user has named it, or what it is a part of (1), or has said its number, which is more (2)."""
+    titles: tuple[tuple[tuple[str, ...], str], ...]
+    """What the user has said of it that names nothing to be believed: free text, and numbers."""
 
     @property
     def named(self) -> bool:
         """The user has named it."""
         return bool(self.names)
+
+
+def _passed_over(rows: list[_Row], source: ResultSource) -> list[frozenset[tuple[str, ...]] | None]:
+    """For each row that the user has passed over by naming others, the fields that those have."""
+    free = source.labels.of
+    said = [{**{at: form for at, form in row.titles if free(at) is not _FREE}, **dict(row.names)} for row in rows]
+    chosen = find_chosen(rows, said)
+    if not any(chosen):  # a title says which row is meant where nothing better does
+        chosen = find_chosen(rows, [dict(row.titles) for row in rows])
+    meant: dict[tuple[str, ...], list[_Row]] = {}
+    for row, is_meant in zip(rows, chosen, strict=True):
+        if is_meant:
+            meant.setdefault(row.path, []).append(row)
+    fields = {path: fields_of(several) for path, several in meant.items()}
+    return [None if is_meant else fields.get(row.path) for row, is_meant in zip(rows, chosen, strict=True)]
 
 
 def _rows_by_name(rows: list[_Row]) -> dict[tuple[tuple[str, ...], str], list[_Row]]:
@@ -147,46 +166,29 @@ def _rows_by_name(rows: list[_Row]) -> dict[tuple[tuple[str, ...], str], list[_R
 
 
 def _rows(source: ResultSource, value: Json) -> Iterator[_Row]:
-    left, above = _MOST_LEAVES, list[tuple[int, int]]()
+    left = _MOST_LEAVES
     for number, (path, row) in enumerate(_objects((), value)):
         is_all = number == 0
-        while above and above[-1][0] >= len(path):
-            above.pop()
         leaves = [(place, form) for place, leaf in _own_leaves(path, row) if (form := form_of(leaf))][:left]
         left -= len(leaves)
-        names, chosen = ((), 0) if is_all else _naming(source, leaves)
-        chosen = max(chosen, above[-1][1] if above else 0)
-        above.append((len(path), chosen))
         if leaves:
+            said = [] if is_all else [leaf for leaf in leaves if _is_said_of(source, *leaf)]
+            names = tuple(leaf for leaf in said if _is_naming(source, *leaf))
             values = [values_in(form) for _place, form in leaves]
             rivals = _count_kinds(values)
-            yield _Row(leaves, values, rivals, names, path, chosen)
+            yield _Row(path, leaves, values, rivals, names, tuple(leaf for leaf in said if leaf not in names))
 
 
-def _naming(
-    source: ResultSource, leaves: list[tuple[tuple[str, ...], str]]
-) -> tuple[tuple[tuple[tuple[str, ...], str], ...], int]:
-    """The fields by which the user has named a row, and how far that chooses it."""
-    names = tuple(leaf for leaf in leaves if _is_naming(source, *leaf))
-    if any(_is_numbering(source, *leaf) for leaf in leaves):
-        return names, 2
-    # A title names nothing that is to be believed, and yet says which row is meant, and which is not.
-    return names, int(bool(names) or any(is_telling(form) and is_said(form, source.user) for _place, form in leaves))
+def _is_said_of(source: ResultSource, place: tuple[str, ...], form: str) -> bool:
+    """Whether the user has said what stands in a field: words that tell something, or the number of a row."""
+    if not is_telling(form):
+        return form.isdigit() and _is_own(form) and is_numbered(_path_text(place)) and is_said(form, source.user)
+    return is_said(form, source.user)
 
 
 def _is_naming(source: ResultSource, place: tuple[str, ...], form: str) -> bool:
-    """Whether a field names its row as the user has: what anybody may write freely names nothing."""
-    return is_telling(form) and is_said(form, source.user) and source.labels.of(place) is not _FREE
-
-
-def _is_numbering(source: ResultSource, place: tuple[str, ...], form: str) -> bool:
-    """Whether a field is the number of its row, and the user has said it: that chooses, and vouches for nothing."""
-    return (
-        len(form) >= _TELLING_NUMBER
-        and form.isdigit()
-        and is_numbered(_path_text(place))
-        and is_said(form, source.user)
-    )
+    """Whether a field that was said names its row: what anybody may write freely names nothing, nor does a number."""
+    return is_telling(form) and source.labels.of(place) is not _FREE
 
 
 def _is_own(form: str) -> bool:

@@ -30,9 +30,17 @@ _WORDS = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"(?<![\w.+%-])[\w.+%-]+@(?:[\w-]+\.)+[^\W\d_]{2,}")
 _LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|]+|(?<![@\w.-])(?:[\w-]+\.)+[^\W\d_]{2,24}(?:/[^\s<>\"'`|]*)?")
 _ACCOUNT = re.compile(r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]{10,30}|(?: [a-z0-9]{4}){2,7}(?: [a-z0-9]{1,4})?)\b")
+_CURRENCY = r"(?:eur|usd|gbp|chf|jpy|cny|inr|cad|aud|nzd|sek|nok|dkk|pln|czk|huf)"
 _NUMBER = re.compile(
-    r"(?<![\w.,])[-−]?\d{1,3}(?:[, ]\d{3})+(?:\.\d+)?(?![\w])|(?<![\w.,])[-−]?\d+(?:\.\d+)?(?!\w|[.,]\d)"
+    rf"(?<![\w.,])(?:{_CURRENCY} ?)?"
+    r"(?P<pointed>[-−]?(?:\d{1,3}(?:[, ']\d{3})+|\d{1,3}(?:,\d\d)+,\d{3}|\d+)(?:\.\d+)?)"
+    rf"(?:{_CURRENCY}\b|(?!\w|[.,]\d))"
 )
+_WITH_COMMA = re.compile(
+    rf"(?<![\w.,])(?:{_CURRENCY} ?)?(?P<comma>[-−]?(?:\d{{1,3}}(?:[. ']\d{{3}})+|\d+),\d\d)"
+    rf"(?:{_CURRENCY}\b|(?!\w|[.,]\d))"
+)
+"""1.240,00 and 240,00, as they are written in most of Europe."""
 _TIME = re.compile(
     r"\b(?P<hour>[01]?\d|2[0-3])(?:[:.](?P<minute>[0-5]\d)(?::[0-5]\d)?\s*(?P<half>[ap])?\.?m?\b|\s*(?P<only>[ap])\.?m\b)"
 )
@@ -64,7 +72,9 @@ def plain(text: str) -> str:
     """A text without differences that nobody sees: compatibility forms, case, invisible characters, runs of spaces."""
     if text.isascii():
         return " ".join(text.lower().split())
-    text = unicodedata.normalize("NFKC", text).replace("\u3002", ".")  # an ideographic full stop parts hosts, too
+    text = (
+        unicodedata.normalize("NFKC", text).replace("\u2019", "'").replace("\u3002", ".")
+    )  # an ideographic full stop parts hosts, too
     text = "".join(c for c in text if unicodedata.category(c) != "Cf")
     return " ".join(text.casefold().split())
 
@@ -134,7 +144,12 @@ def _account(match: re.Match[str]) -> Iterator[Found]:
 
 
 def _number(match: re.Match[str]) -> Iterator[Found]:
-    bare = match[0].replace(",", "").replace(" ", "").replace("−", "-")
+    bare = match["pointed"].replace(",", "").replace(" ", "").replace("'", "").replace("−", "-")
+    yield Found("number", number_form(bare), match[0])
+
+
+def _with_comma(match: re.Match[str]) -> Iterator[Found]:
+    bare = re.sub(r"[. ']", "", match["comma"]).replace(",", ".").replace("−", "-")
     yield Found("number", number_form(bare), match[0])
 
 
@@ -192,5 +207,6 @@ _KINDS = (
     (_RANGE, _range, re.compile(r"[a-z]\.?\s+\d|\d(?:st|nd|rd|th)?\s+[a-z]")),
     (_DATE, _dates, re.compile(r"\d[-./]\d|[a-z]\.?\s+\d|\d(?:st|nd|rd|th)?\s+[a-z]")),
     (_TIME, _time, re.compile(r"\d[:.]\d|\d\s*[ap]\.?m")),
+    (_WITH_COMMA, _with_comma, re.compile(r"\d,\d\d(?!\d)")),
     (_NUMBER, _number, None),
 )

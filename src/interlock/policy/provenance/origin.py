@@ -31,8 +31,10 @@ class Occurrence(Value, frozen=True):
     """Which row of all that was seen."""
     page: bool = False
     """It stands on a page that was read by its link, and the user has asked for no link on it."""
-    passed_over: bool = False
-    """The user has named another row of its result, and not this one."""
+    passed_over: int = 0
+    """The user has named another row of its result, and not this one (1), and that has such a field itself (2)."""
+    named: bool = False
+    """The user has named its row."""
 
     @property
     def where(self) -> str:
@@ -50,6 +52,8 @@ class Origin(Value, frozen=True):
     places: tuple[Occurrence, ...] = ()
     nothing: bool = False
     """There is no value: nothing was given, or nothing that could come from somewhere."""
+    diverted: bool = False
+    """It is a field only of rows that the user has passed over, and a text speaks of such a row."""
 
     @property
     def user(self) -> bool:
@@ -68,11 +72,10 @@ class Origin(Value, frozen=True):
         return passed_over and not self.diverted
 
     @property
-    def diverted(self) -> bool:
-        """It is a field only of rows that the user has passed over, and a text names it."""
+    def outdone(self) -> bool:
+        """It is a field only of rows that the user has passed over, and the row that is meant has that field, too."""
         fields = [place for place in self.places if place.whole and place.label in _FIELDS]
-        in_text = any(not place.whole and place.label not in _SAID for place in self.places)
-        return bool(fields) and in_text and all(place.passed_over for place in fields)
+        return bool(fields) and all(place.passed_over == 2 for place in fields)
 
     @property
     def sole(self) -> bool:

@@ -8,41 +8,21 @@ from functools import cache, lru_cache
 
 from interlock.policy.provenance.normal_forms import plain
 from interlock.policy.provenance.request_tables import read_requests
+from interlock.policy.provenance.wishes import is_passive, wish_in
 from interlock.tools.effect_words import effect_words, name_parts
 from interlock.tools.verbs import verb_table
 
 _SHOWN = 6
 _MESSAGE, _ONLY_MONEY = "message", frozenset(("money",))
-_TOLD = re.compile(r"\b(?:did|does|has|have|had)\b(?! to\b| a look)[^.,;:?!]*")
-"""What others do or have done: nobody is asked to do it."""
-_TOLD_TO_US = re.compile(
-    r"\b(?:give|tell|show|write|read|report|answer|get|bring|share|send|let|ask|email|mail|text|message)\s+(?:(?:it|that|this)\s+to\s+)?(?:me|us)\b"
-)
-"""Who wants to be told something asks for nothing to be sent."""
-_IDLE = re.compile(
-    r"\bthanks\b|\bthank (?:you|u)\b|\bthx\b|\blook(?:ing)? forward\b|\breminders?\b"
-    r"|(?<=\b)(?:am|is|are|was|were|been|'m|'re|'s) (?:\w+ly |just |now |still |also )?\w+ing\b"
-)
-"""What asks for nothing: courtesies, things that sound like deeds, and what somebody is doing anyway."""
-_REMINDED = re.compile(r"\bremind (?:me|us)\b[^.,;:?!]*")
-_OWN_DEED = re.compile(
-    r"\b(?:i|we)(?:'ll| will| shall|'m going to| am going to|'re going to| are going to)\b"
-    r"(?! (?:need|want|like|have)\b)[^.,;:?!]*"
-)
-"""What the user wants to be reminded of, or means to do, is not what an agent is to do."""
-_PASSIVE = re.compile(
-    r"\b(?:can|could|should|must|to|shall|please have|needs? to)\b[^.?!]*\bbe\b|\bplease have\b"
-    r"|\b(?:get|want|need)s? (?:it|this|that|them|him|her|these|those|(?:the|my|our) [\w ]{1,30}) \w+(?:ed|en|nt|id)\b"
-)
-"""What is to be done is wished for in the words of what was done."""
 _CLAUSES = re.compile(r"[.,;:?!()\n]|\s[-–—]\s|\band\b|\bthen\b")
 _LEAD_IN = re.compile(
     r"^\s*(?:(?:hi|hey|hello|ok|okay|please|pls|plz|kindly|just|also|now|so|can|could|would|will|you|u|i|we|ll|d|want|need"
     r"|like|to|to have|go ahead|let's|lets)\b[' ]*)+"
 )
-_FILE_NAME = re.compile(r"\b[\w-]+\.[a-z]{2,5}\b")
+_FILE_NAME = re.compile(r"\b[\w-]{1,80}\.[a-z]{2,5}\b")
 _CLAUSE = re.compile(r"[.,;:?!()]|\s[-–—]\s")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_WORD_OR_NUMBER = re.compile(rf"{_WORD.pattern}|\d[\d.,]*")
 
 
 def is_asked_for(name: str, description: str, says: Iterable[str], question: str, *, named: bool = False) -> bool:
@@ -85,7 +65,7 @@ def _is_asked_for(name: str, description: str, said: tuple[str, ...], question: 
 def asks_for_more(question: str) -> bool:
     """Whether a question wishes for something in words that are in no table: not only to be told something."""
     known = _known_beginnings()
-    for clause in _CLAUSES.split(plain(question)):
+    for clause in _CLAUSES.split(wish_in(question)):
         words = _WORD.findall(_LEAD_IN.sub("", clause))
         if words and words[0] not in known and not _common(words[0]) and len(words) > 1:
             return True
@@ -110,6 +90,18 @@ def words_for(name: str) -> list[str]:
     return list(dict.fromkeys([*verbs, *(word for verb in verbs for word in asks.get(verb, ()))]))[:_SHOWN]
 
 
+@lru_cache(maxsize=256)
+def names_by_relation(question: str) -> bool:
+    """Whether a user says which is meant by what it is to another: named rows are not all then."""
+    return not set(_words_in(question)).isdisjoint(read_requests()["relations"]["words"])
+
+
+@lru_cache(maxsize=256)
+def is_worked_out(question: str) -> bool:
+    """Whether a user has something reckoned."""
+    return "%" in question or not set(_words_in(question)).isdisjoint(read_requests()["reckoned"]["words"])
+
+
 @lru_cache(maxsize=1024)
 def is_written_down(name: str, argument: str) -> bool:
     """Whether a tool writes down what an argument says (`update_profile(street)`), and does not choose by it."""
@@ -132,14 +124,14 @@ def _is_said_by(says: tuple[str, ...], question: str) -> bool:
 @lru_cache(maxsize=1024)
 def _has_phrase(parts: tuple[str, ...], question: str) -> bool:
     """Whether a question asks by a phrase for what one of the verbs in a name does."""
-    text, phrases = plain(question), read_requests()["phrases"]
+    text, phrases = wish_in(question), read_requests()["phrases"]
     return any(phrase in text for part in parts for phrase in phrases.get(part, ()))
 
 
 @lru_cache(maxsize=256)
 def _is_general(question: str) -> bool:
     """Whether a question asks for whatever is to be done with a thing."""
-    text = plain(question)
+    text = wish_in(question)
     return any(phrase in text for phrase in read_requests()["general"]["phrases"])
 
 
@@ -219,11 +211,9 @@ def _all_stems(words: tuple[str, ...]) -> frozenset[str]:
 @lru_cache(maxsize=256)
 def _stems(question: str, *, strict: bool = False) -> frozenset[str]:
     """What may be wished for: "who was invited" asks for no invitation."""
-    table = verb_table()
-    text = _OWN_DEED.sub(" ", _REMINDED.sub(" remind-me ", _IDLE.sub(" ", plain(question))))
-    wished = _TOLD_TO_US.sub(" ", text if _PASSIVE.search(text) else _TOLD.sub(" ", text))
-    passive = _PASSIVE.search(text) is not None
-    words = [w for w in _deeds(wished, strict=strict) if passive or not table.is_past(w) or table.is_unchanged(w)]
+    table, passive = verb_table(), is_passive(question)
+    deeds = _deeds(wish_in(question), strict=strict)
+    words = [word for word in deeds if passive or not table.is_past(word) or table.is_unchanged(word)]
     return frozenset(map(table.stem, words))
 
 
@@ -232,7 +222,7 @@ def _deeds(text: str, *, strict: bool) -> Iterator[str]:
     `strict`, without verbs that ask for nothing by themselves, too."""
     either, light = read_requests()["either"], read_requests()["light"]
     for clause in _CLAUSE.split(text):
-        words = _WORD.findall(clause)
+        words = _WORD_OR_NUMBER.findall(clause)
         for at, word in enumerate(words):
             begins = at == 0 or words[at - 1] in either["before"]
             following = words[at + 1] if at + 1 < len(words) else ""

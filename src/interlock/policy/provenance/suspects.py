@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import cached_property
 
 import msgspec
 
 from interlock.policy.provenance.argument_origins import ArgumentOrigins, is_leading, leaves_in
-from interlock.policy.provenance.normal_forms import find_values, form_of
+from interlock.policy.provenance.normal_forms import find_values, form_of, number_form
 from interlock.policy.provenance.origin import Origin
-from interlock.policy.provenance.requests import is_written_down
+from interlock.policy.provenance.requests import is_worked_out, is_written_down
+from interlock.tools.effect_words import name_parts
 from interlock.tools.labels import Label
 from interlock.tools.roles import Role, is_number_of
 from interlock.values import Effect, Json, shorten
@@ -18,6 +20,7 @@ from interlock.values import Effect, Json, shorten
 # Looked up once: on Python 3.11 a member of an enum costs as much as a call.
 _SINK, _CONTENT, _SELECTOR, _CHOICE, _READ = Role.SINK, Role.CONTENT, Role.SELECTOR, Role.CHOICE, Effect.READ
 _AMOUNT = Role.AMOUNT
+_SMALL_UNITS = frozenset(("cents", "cent", "pence", "minor"))
 _FIELDS = (Label.OWN, Label.PLAIN)
 _WHO = {
     Label.OUTSIDERS: "a field that others fill in",
@@ -87,7 +90,7 @@ class _JudgedCall:
             return self._origins.is_known(origin)
         if role is _SINK:
             if self._tool.effect is not _READ:
-                return self._origins.is_known(origin) and not self._is_of_another_row(origin)
+                return self._origins.is_known(origin) and not self._is_of_another_row(origin, leaf)
             # A read fetches; only an address on the net can carry anything out.
             return origin.readable or not any(found.kind == "link" for found in find_values(form_of(leaf)))
         if origin.user or origin.trusted:
@@ -96,18 +99,27 @@ class _JudgedCall:
             return self._selects(field, origin, leaf)
         # Of a row that the user has passed over it may be the amount or the day, and by chance the same.
         is_field = any(place.whole and place.label in _FIELDS for place in origin.places)
-        return is_field or self._measures(role, origin, leaf)
+        return is_field or self._measures(field, role, origin, leaf)
 
-    def _is_of_another_row(self, origin: Origin) -> bool:
+    def _is_of_another_row(self, origin: Origin, leaf: Json) -> bool:
         """Whether something is to go where one row says, and is chosen by another, which says itself where to."""
-        if not self._things or origin.user or origin.trusted or not origin.whole:
+        if origin.user or origin.trusted or not origin.whole:
             return False
-        places = [place for place in origin.places if place.whole and place.row]
-        things = {row: record for record, row in self._things}
-        return not any(place.row in things for place in places) and any(
-            record == place.record and self._origins.index.has_field(row, place.path)
+        if origin.outdone:
+            return True
+        index, places = (
+            self._origins.index,
+            [place for place in origin.places if place.whole and place.label in _FIELDS],
+        )
+        rows: dict[int, set[int]] = {}
+        for record, row in self._things:
+            rows.setdefault(record, set()).add(row)
+        if not rows or not index.rows_of(form_of(leaf)).isdisjoint(row for several in rows.values() for row in several):
+            return False
+        # Another result that has it, or a row that the user has named, vouches for it.
+        return all(
+            not place.named and any(index.has_field(row, place.path) for row in rows.get(place.record, ()))
             for place in places
-            for row, record in things.items()
         )
 
     def _selects(self, field: str, origin: Origin, leaf: Json) -> bool:
@@ -127,18 +139,25 @@ class _JudgedCall:
             return origin.pointed
         return is_name and any(place.row in self._texts for place in origin.places if place.pointed)
 
-    def _measures(self, role: Role, origin: Origin, leaf: Json) -> bool:
+    def _measures(self, field: str, role: Role, origin: Origin, leaf: Json) -> bool:
         """Whether it may be the amount or the day."""
         # What stands nowhere was worked out, but not where a text alone says where it goes: then that says how much.
         if not origin.places or origin.echoed:
-            return role is not _AMOUNT or not self._texts
+            return role is not _AMOUNT or not self._texts or self._is_reckoned(field, leaf)
         kinds = {found.kind for found in find_values(form_of(leaf))}
         # A user who has said a day, and another one in a text: nobody has asked for that.
-        if "date" in kinds and self._origins.index.is_said_of_kind("date"):
+        if "date" in kinds and self._origins.index.says_day():
             return False
         # Where the thing that is meant has an amount or a day of its own, a text elsewhere does not say another.
         measured = any(kinds & set(self._origins.index.measures(row)) for row in self._rows)
         return origin.pointed and not (measured and self._rows.isdisjoint(place.row for place in origin.places))
+
+    def _is_reckoned(self, field: str, leaf: Json) -> bool:
+        """Whether the user has had it worked out, or it stands there in larger units."""
+        if is_worked_out(self._origins.question):
+            return True
+        is_small = isinstance(leaf, int) and not _SMALL_UNITS.isdisjoint(name_parts(field))
+        return is_small and bool(self._origins.index.find(number_form(Decimal(leaf) / 100)).places)
 
     @staticmethod
     def _fits(field: str, leaf: Json, origin: Origin) -> bool:
