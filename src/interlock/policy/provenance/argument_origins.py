@@ -47,7 +47,7 @@ class ArgumentOrigins:
         self.index = seen.index
         self.tool = tool
         self.given = given or _NOTHING_GIVEN
-        self.question = seen.question
+        self.question, self.request = seen.question, seen.request
         self._known: dict[tuple[str, type, Any], Origin] = {}
         self._links: dict[str, list[tuple[Found, Origin]]] = {}
 

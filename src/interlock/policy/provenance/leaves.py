@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from interlock.policy.provenance.chosen_rows import fields_of, find_chosen
-from interlock.policy.provenance.normal_forms import find_values, form_of, number_form, words_of
+from interlock.policy.provenance.normal_forms import LEADING, find_values, form_of, number_form, words_of
 from interlock.policy.provenance.request_tables import read_requests
 from interlock.tools.labels import FieldLabels, Label
 from interlock.tools.roles import is_numbered
@@ -86,7 +86,7 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
     fields = Counter(path for row in rows for path in {place for place, _form in row.leaves}) if several else {}
     kinds = _count_kinds(key for row in rows for key in row.values) if several else {}
     alike = _rows_by_name(rows) if several else {}
-    passed = _passed_over(rows, source) if several and not source.by_relation else []
+    passed, by_title = _passed_over(rows, source) if several and not source.by_relation else ([], False)
     for number, row in enumerate(rows, source.first_row):
         # A row that the user has named has its rivals in itself, any other in all that was found.
         # What names several rows names none of them: they are each other's rivals.
@@ -112,7 +112,7 @@ def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
                 number,
                 (is_one or fields[place] == 1) and not foreign,
                 source.page,
-                0 if over is None or not _is_own(form) else 2 if place in over else 1,
+                0 if over is None or _is_common(form, found_there, by_title) else 2 if place in over else 1,
                 row.named,
                 source.labels.of_parts(place) if label is _OWN else None,
             )
@@ -142,19 +142,21 @@ class _Row(msgspec.Struct, frozen=True, gc=False):
         return bool(self.names)
 
 
-def _passed_over(rows: list[_Row], source: ResultSource) -> list[frozenset[tuple[str, ...]] | None]:
-    """For each row that the user has passed over by naming others, the fields that those have."""
+def _passed_over(rows: list[_Row], source: ResultSource) -> tuple[list[frozenset[tuple[str, ...]] | None], bool]:
+    """For each row that the user has passed over by naming others, the fields that those have; whether by titles."""
     free = source.labels.of
     said = [{**{at: form for at, form in row.titles if free(at) is not _FREE}, **dict(row.names)} for row in rows]
     chosen = find_chosen(rows, said)
-    if not any(chosen):  # a title says which row is meant where nothing better does
+    by_title = not any(chosen)
+    if by_title:  # a title says which row is meant where nothing better does
         chosen = find_chosen(rows, [dict(row.titles) for row in rows])
     meant: dict[tuple[str, ...], list[_Row]] = {}
     for row, is_meant in zip(rows, chosen, strict=True):
         if is_meant:
             meant.setdefault(row.path, []).append(row)
     fields = {path: fields_of(several) for path, several in meant.items()}
-    return [None if is_meant else fields.get(row.path) for row, is_meant in zip(rows, chosen, strict=True)]
+    passed = [None if is_meant else fields.get(row.path) for row, is_meant in zip(rows, chosen, strict=True)]
+    return passed, by_title
 
 
 def _rows_by_name(rows: list[_Row]) -> dict[tuple[tuple[str, ...], str], list[_Row]]:
@@ -194,6 +196,11 @@ def _is_naming(source: ResultSource, place: tuple[str, ...], form: str) -> bool:
 def _is_own(form: str) -> bool:
     """Whether a value is not found in texts by chance, as a small number is."""
     return len(form) >= _TELLING_NUMBER or not form.isdigit()
+
+
+def _is_common(form: str, values: Collection[tuple[str, str]], by_title: bool) -> bool:
+    """Whether a value may stand in several rows: a small number, and the people of mails with a title."""
+    return not _is_own(form) or (by_title and any(kind in LEADING for kind, _value in values))
 
 
 def _is_text(value: Json) -> bool:

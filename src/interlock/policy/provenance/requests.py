@@ -14,11 +14,12 @@ from interlock.tools.verbs import verb_table
 
 _SHOWN = 6
 _MESSAGE, _ONLY_MONEY = "message", frozenset(("money",))
-_CLAUSES = re.compile(r"[.,;:?!()\n]|\s[-–—]\s|\band\b|\bthen\b")
+_CLAUSES = re.compile(r"[.,;:?!()\n](?!\w)|\s[-–—]\s|\band\b|\bthen\b")
 _LEAD_IN = re.compile(
     r"^\s*(?:(?:hi|hey|hello|ok|okay|please|pls|plz|kindly|just|also|now|so|can|could|would|will|you|u|i|we|ll|d|want|need"
     r"|like|to|to have|go ahead|let's|lets)\b[' ]*)+"
 )
+_FULL_STOP = re.compile(r"[.?!:](?=\s|$)")
 _FILE_NAME = re.compile(r"\b[\w-]{1,80}\.[a-z]{2,5}\b")
 _CLAUSE = re.compile(r"[.,;:?!()]|\s[-–—]\s")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -42,6 +43,10 @@ def _is_asked_for(name: str, description: str, said: tuple[str, ...], question: 
     asked_for = _words_for(name, description, said) & _stems(question)
     if _has_phrase(parts, question) or (done_to & asked and _is_general(question)):
         return True
+    if parts and parts[0] in read_requests()["does"]["verbs"]:
+        asked_for |= (
+            _stems(question).intersection(*(_verbs_of_kind(kind) for kind in done_to)) if done_to else frozenset()
+        )
     if not asked_for:
         return False
     if named or any(asked_for & _verbs_of_kind(kind) for kind in done_to):
@@ -88,6 +93,16 @@ def words_for(name: str) -> list[str]:
     asks = read_requests()["asks"]
     verbs = [part for part in _parts_of(name) if part in asks or part in verb_table().deeds][:1]
     return list(dict.fromkeys([*verbs, *(word for verb in verbs for word in asks.get(verb, ()))]))[:_SHOWN]
+
+
+@lru_cache(maxsize=1024)
+def is_left_to(name: str, description: str, question: str, asked: str) -> bool:
+    """Whether a wish for what a tool does names in one breath the source that was asked: "order what is on
+    shopping.txt"."""
+    words = [word for word in _WORD.findall(plain(asked)) if len(word) > 2 and not _common(word)]
+    wanted = _words_for(name, description, ())
+    clauses = _CLAUSES.split(_FULL_STOP.sub(",", wish_in(question)))
+    return any(any(word in clause for word in words) and wanted & _stems(clause) for clause in clauses)
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ import msgspec
 from interlock.policy.provenance.argument_origins import ArgumentOrigins, is_leading, leaves_in
 from interlock.policy.provenance.normal_forms import find_values, form_of, number_form
 from interlock.policy.provenance.origin import Origin
-from interlock.policy.provenance.requests import is_worked_out, is_written_down
+from interlock.policy.provenance.requests import is_left_to, is_worked_out, is_written_down
 from interlock.tools.effect_words import name_parts
 from interlock.tools.labels import Label
 from interlock.tools.roles import Role, is_number_of
@@ -132,12 +132,20 @@ class _JudgedCall:
         is_field = any(place.whole and place.pointed for place in origin.places)
         if origin.known or is_field or (not origin.places and self._origins.index.are_said(form_of(leaf))):
             return True
-        # A name in a text that was pointed at may be any, but for what is written down as it stands there, and for what
-        # the same text says of where it goes.
-        is_name = any(map(str.isalpha, str(leaf)))
-        if is_name and is_written_down(self._tool.name, field):
-            return origin.pointed
-        return is_name and any(place.row in self._texts for place in origin.places if place.pointed)
+        # A name in a text that was pointed at may be any, but for what is written down as it stands there, for what the
+        # same text says of where it goes, and where the wish itself names that text.
+        pointed = [place for place in origin.places if place.pointed and place.label is not Label.ECHO]
+        if not any(map(str.isalpha, str(leaf))) or not pointed:
+            return False
+        return (
+            is_written_down(self._tool.name, field)
+            or any(place.row in self._texts for place in pointed)
+            or any(self._is_left_to(place.asked) for place in pointed)
+        )
+
+    def _is_left_to(self, asked: str) -> bool:
+        tool = self._tool
+        return bool(asked) and is_left_to(tool.name, tool.description, self._origins.request, asked)
 
     def _measures(self, field: str, role: Role, origin: Origin, leaf: Json) -> bool:
         """Whether it may be the amount or the day."""

@@ -9,7 +9,7 @@ from interlock.policy.provenance.normal_forms import plain
 
 _REST = r"(?:(?!\b(?:and|then|so|but|please)\b)[^.,;:?!])*"
 """To the end of what is said in one breath."""
-_REST_OF_OWN = r"(?:(?!\b(?:then|so|but|please)\b)[^.,;:?!])*"
+_REST_OF_OWN = r"(?:(?!\b(?:then|so|but|please|need you|want you|would like)\b)[^.,;:?!])*"
 _TOLD = re.compile(rf"\b(?:did|does|has|have|had)\b(?! to\b| a look){_REST}")
 """What others do or have done: nobody is asked to do it."""
 _TOLD_TO_US = re.compile(
