@@ -33,7 +33,7 @@ from interlock.policy.provenance.normal_forms import (
 )
 from interlock.policy.provenance.origin import Occurrence, Origin
 from interlock.policy.provenance.requests import names_by_relation
-from interlock.policy.provenance.word_index import WordIndex
+from interlock.policy.provenance.text_words import TextWords
 from interlock.tools.labels import FieldLabels, Label
 from interlock.tools.roles import is_measure
 from interlock.values import Json, shorten
@@ -74,7 +74,7 @@ class OriginIndex:
         self._leaves: list[_Leaf] = []
         self._whole: dict[str, list[int]] = {}
         self._values: dict[tuple[str, str], list[int]] = {}
-        self._words = WordIndex()
+        self._words = TextWords()
         self._user = " "
         self._says_day = False
         self._fields: set[tuple[int, str]] = set()

@@ -16,7 +16,7 @@ _FEW_TEXTS, _SHORT_TEXTS = 200, 20_000
 """So many texts and characters are looked through as they are: to take their words in costs more."""
 
 
-class WordIndex:
+class TextWords:
     """Texts by their number, in the order in which they were added."""
 
     def __init__(self) -> None:
