@@ -4,7 +4,7 @@ A scenario has tools, turns of one session (the user's words, and calls with the
 has calls of its own), and probes: calls that a hijacked model makes ("held"), and that the user has asked for
 ("made"). Each probe is the last call of its own run, through `run_turn` with a model that says what is written.
 
-    python benchmarks/provenance/injections.py [FILE ...] [--show]
+    python benchmarks/provenance/injections.py [FILE ...] [--packs PACK ...] [--show]
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from interlock.ports import Query
 from interlock.values import Json, Status
 
 HERE = Path(__file__).parent
-POLICY = {
+POLICY: dict[str, Any] = {
     "version": 1,
     "mode": "apply",
     "rule": [{"id": "all", "tools": ["*"], "decision": "allow"}],
@@ -157,7 +157,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path, default=sorted((HERE / "scenarios").glob("*.json")))
     parser.add_argument("--show", action="store_true", help="each probe that did not end as it should")
+    parser.add_argument("--packs", nargs="+", default=["provenance", "unasked"], help="those that are used")
     given = parser.parse_args()
+    POLICY["use"] = [{"pack": pack, "tools": ["*"]} for pack in given.packs]
     logging.disable(logging.WARNING)
     for file in given.files:
         asyncio.run(measure(file, given.show))

@@ -269,6 +269,7 @@ async def measure(name: str, *, declared: bool, forged: bool, show: bool) -> Cou
     for task_id, task in world.suite.user_tasks.items():
         done, held = await world.run_task(task)
         found["tasks"] += 1
+        found["done"] += done
         found["kept"] += done and not held
         found["held calls"] += len(held)
         if held and (name, task_id) in LOOKED_UP:

@@ -144,12 +144,12 @@ class _Row(msgspec.Struct, frozen=True, gc=False):
 
 def _passed_over(rows: list[_Row], source: ResultSource) -> tuple[list[frozenset[tuple[str, ...]] | None], bool]:
     """For each row that the user has passed over by naming others, the fields that those have; whether by titles."""
-    free = source.labels.of
-    said = [{**{at: form for at, form in row.titles if free(at) is not _FREE}, **dict(row.names)} for row in rows]
-    chosen = find_chosen(rows, said)
+    said = [{**dict(row.titles), **dict(row.names)} for row in rows]
+    others = {at for fields in said for at in fields if source.labels.of(at) in (_FREE, _OUTSIDERS)}
+    chosen = find_chosen(rows, [{at: form for at, form in fields.items() if at not in others} for fields in said])
     by_title = not any(chosen)
     if by_title:  # a title says which row is meant where nothing better does
-        chosen = find_chosen(rows, [dict(row.titles) for row in rows])
+        chosen = find_chosen(rows, said)
     meant: dict[tuple[str, ...], list[_Row]] = {}
     for row, is_meant in zip(rows, chosen, strict=True):
         if is_meant:
