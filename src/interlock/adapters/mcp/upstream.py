@@ -1,0 +1,196 @@
+"""One server behind MCP: started, asked, started again where it has ended, and ended with us."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import cast
+
+import mcp_types as types
+from mcp import Client, MCPError, StdioServerParameters
+from mcp_types import RequestParamsMeta
+
+from interlock.errors import (
+    ConfigError,
+    InDoubt,
+    InputRequired,
+    InvalidInput,
+    NothingLanded,
+    Permanent,
+    TimedOut,
+    ToolError,
+    Unavailable,
+)
+from interlock.values import Json, shorten
+
+_log = logging.getLogger("interlock.mcp")
+_START_S = 30.0
+"""So long a server may take until it answers for the first time."""
+_PAUSES_S = (0.1, 0.5, 2.0, 10.0, 30.0)
+"""Before it is started again: the first time at once, nearly."""
+_BACK_S, _HOPELESS = 10.0, 3
+"""So long a call waits for a server that has ended, and so often it may fail to start before nobody waits."""
+_MOST_PAGES = 100
+_SAID = 500
+
+
+class Upstream:
+    """A server, by the command that starts it or by its address. `async with` starts it, and ends it."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        command: Sequence[str] = (),
+        url: str = "",
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+    ) -> None:
+        if bool(command) == bool(url):
+            raise ConfigError(f"the MCP server {name!r} needs a command that starts it, or its url: one of them")
+        self.name = name
+        self._url = url
+        self._command, self._env, self._cwd = list(command), dict(env or {}), cwd
+        self._client: Client | None = None
+        self._there, self._lost, self._failed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._problem = ""
+        self._failures = 0
+        self._keeper: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Upstream:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Start it, and wait until it answers; it is looked after until `close`."""
+        if self._keeper is None:
+            self._keeper = asyncio.create_task(self._keep(), name=f"mcp {self.name}")
+        waiting = [asyncio.create_task(event.wait()) for event in (self._there, self._failed)]
+        try:
+            await asyncio.wait(waiting, timeout=_START_S, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+        if not self._there.is_set():
+            await self.close()
+            raise ConfigError(f"the MCP server {self.name!r} did not start: {self._problem or 'it gave no answer'}")
+
+    async def close(self) -> None:
+        """End it."""
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await keeper
+
+    def _target(self) -> StdioServerParameters | str:
+        if self._url:
+            return self._url
+        first, *rest = self._command
+        # What the SDK hands on by itself (PATH, HOME …) and what the operator names: no secret of ours goes along.
+        return StdioServerParameters(command=first, args=rest, env=self._env or None, cwd=self._cwd)
+
+    async def _keep(self) -> None:
+        """Connected for as long as somebody needs it. The SDK wants to be entered and left in one task: this one."""
+        while True:
+            try:
+                async with Client(self._target(), cache=None) as client:
+                    self._client, self._failures = client, 0
+                    self._there.set()
+                    await self._lost.wait()
+            except Exception as error:  # noqa: BLE001  whatever a server or its transport does, it is started again
+                self._problem = shorten(_root_of(error), _SAID)
+                self._failed.set()
+                _log.warning("the MCP server %s: %s", self.name, self._problem)
+            self._client = None
+            self._there.clear()
+            self._lost.clear()
+            await asyncio.sleep(_PAUSES_S[min(self._failures, len(_PAUSES_S) - 1)])
+            self._failures += 1
+
+    async def list_tools(self) -> list[types.Tool]:
+        """Everything that it offers."""
+        found: list[types.Tool] = []
+        cursor: str | None = None
+        for _page in range(_MOST_PAGES):
+            async with self._asking("tools/list", changes=False) as client:
+                page = await client.list_tools(cursor=cursor)
+            found += page.tools
+            cursor = page.next_cursor
+            if not cursor:
+                return found
+        raise ConfigError(f"the MCP server {self.name!r} lists its tools on more than {_MOST_PAGES} pages")
+
+    async def call_tool(
+        self,
+        tool: str,
+        arguments: dict[str, Json],
+        *,
+        changes: bool,
+        timeout_s: float,
+        meta: Mapping[str, str] | None = None,
+    ) -> types.CallToolResult:
+        """Call a tool. An answer that is an error means that nothing was done; no answer, that nobody knows."""
+        async with self._asking(tool, changes=changes) as client:
+            found = await client.session.call_tool(
+                tool,
+                arguments,
+                read_timeout_seconds=timeout_s,
+                meta=cast(RequestParamsMeta | None, meta),
+                allow_input_required=True,
+            )
+        if isinstance(found, types.InputRequiredResult):
+            wanted = found.model_dump(mode="json", by_alias=True, exclude_none=True)
+            raise InputRequired(f"{self.name} has to be told something first", requests=wanted)
+        if not isinstance(found, types.CallToolResult):
+            raise Permanent(
+                f"{self.name} has answered {tool} with a {type(found).__name__}, which nobody here can read"
+            )
+        return found
+
+    async def _ready(self) -> Client | None:
+        """The connection; one that was lost is waited for, unless it could not be had again at once."""
+        if self._client is None and self._keeper is not None and self._failures < _HOPELESS:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._there.wait(), _BACK_S)
+        return self._client
+
+    @contextlib.asynccontextmanager
+    async def _asking(self, what: str, *, changes: bool) -> AsyncIterator[Client]:
+        client = await self._ready()
+        if client is None:
+            raise NothingLanded(f"the MCP server {self.name!r} is not there: {self._problem or 'it is being started'}")
+        try:
+            yield client
+        except MCPError as error:
+            raise self._explain(error, what, changes=changes) from None
+        except (OSError, RuntimeError, ValueError) as error:  # of the SDK: a broken pipe, a result that fits no schema
+            self._lost.set()
+            raise self._in_doubt(f"{self.name} broke off while it was asked for {what}: {error}", changes) from None
+
+    def _explain(self, error: MCPError, what: str, *, changes: bool) -> ToolError:
+        said = shorten(error.message, _SAID)
+        if error.code == types.CONNECTION_CLOSED:
+            self._lost.set()
+            return self._in_doubt(f"{self.name} has ended while it was asked for {what}", changes)
+        if error.code == types.REQUEST_TIMEOUT:
+            return InDoubt(f"{self.name} gave no answer to {what} in time") if changes else TimedOut(said)
+        if error.code == types.INVALID_PARAMS:
+            return InvalidInput(f"{self.name} refuses {what}: {said}")
+        return Permanent(f"{self.name} refuses {what}: {said}")
+
+    @staticmethod
+    def _in_doubt(message: str, changes: bool) -> ToolError:
+        return InDoubt(message) if changes else Unavailable(message)
+
+
+def _root_of(error: BaseException) -> str:
+    """What went wrong at the bottom: the SDK wraps it in groups."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,100 @@
+"""Tools of MCP servers on the one path: a real server as a process of its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from interlock import Runtime, Status
+from interlock.adapters.mcp import McpTools, ToolTerms, Upstream, mcp_tools
+from interlock.errors import ConfigError
+from interlock.values import Effect, Trust
+
+SERVER = Path(__file__).parent / "mcp_server.py"
+POLICY: dict[str, Any] = {
+    "version": 1,
+    "mode": "apply",
+    "rule": [{"id": "all", "tools": ["*"], "decision": "allow"}],
+}
+
+
+def _command(folder: Path) -> list[str]:
+    return [sys.executable, str(SERVER), str(folder / "done.txt")]
+
+
+def _done(folder: Path) -> list[str]:
+    file = folder / "done.txt"
+    return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+
+@pytest_asyncio.fixture
+async def served(tmp_path: Path) -> AsyncIterator[McpTools]:
+    terms = {"look": ToolTerms(effect=Effect.READ), "hang": ToolTerms(timeout_s=1.0)}
+    async with await mcp_tools("shop", command=_command(tmp_path), terms=terms) as tools:
+        yield tools
+
+
+async def test_a_call_takes_the_path_and_comes_back(served: McpTools, tmp_path: Path) -> None:
+    async with Runtime.open("memory://", policy=POLICY, tools=served) as runtime:
+        seen = await runtime.call("shop_look", {"key": "k"}, actor="a", turn="t")
+        assert (seen.status, seen.value, seen.trust) == (Status.OK, {"key": "k", "seen": "yes"}, Trust.UNTRUSTED)
+        wrong = await runtime.call("shop_pay", {"to": "ann"}, actor="a", turn="t")
+        assert wrong.status is Status.DENIED  # by the server's own schema, before it is asked
+    assert _done(tmp_path) == []
+
+
+async def test_the_same_call_pays_once(served: McpTools, tmp_path: Path) -> None:
+    async with Runtime.open("memory://", policy=POLICY, tools=served) as runtime:
+        for _delivery in range(3):
+            paid = await runtime.call("shop_pay", {"to": "ann", "amount": 5.0}, actor="a", call_id="c1")
+            assert paid.ok
+    assert _done(tmp_path) == ["paid ann 5.0"]
+
+
+async def test_a_server_that_dies_after_it_has_paid_leaves_it_in_doubt_and_is_started_again(
+    served: McpTools, tmp_path: Path
+) -> None:
+    async with Runtime.open("memory://", policy=POLICY, tools=served) as runtime:
+        lost = await runtime.call("shop_pay_and_die", {"to": "ann"}, actor="a", call_id="c1")
+        assert lost.status is Status.UNKNOWN
+        again = await runtime.call("shop_pay_and_die", {"to": "ann"}, actor="a", call_id="c1")
+        assert again.status is Status.UNKNOWN
+        assert _done(tmp_path) == ["paid ann"]
+        # A read is tried again until the server is back.
+        seen = await runtime.call("shop_look", {"key": "k"}, actor="a", turn="t")
+        assert seen.ok
+
+
+async def test_no_answer_in_time_is_in_doubt(served: McpTools, tmp_path: Path) -> None:
+    async with Runtime.open("memory://", policy=POLICY, tools=served) as runtime:
+        lost = await runtime.call("shop_hang", {"to": "ann"}, actor="a", call_id="c1")
+    assert (lost.status, _done(tmp_path)) == (Status.UNKNOWN, ["paid ann"])
+
+
+@pytest.mark.parametrize("tool", ["shop_fail", "shop_refuse"])
+async def test_an_answer_that_is_an_error_means_that_nothing_was_done(served: McpTools, tool: str) -> None:
+    async with Runtime.open("memory://", policy=POLICY, tools=served) as runtime:
+        ended = await runtime.call(tool, {"why": "no such account"}, actor="a", call_id="c1")
+    assert ended.status is Status.FAILED
+    assert ended.problem is not None
+    assert "no such account" in ended.problem.message
+
+
+async def test_that_a_tool_only_reads_is_believed_of_trusted_servers_alone(tmp_path: Path) -> None:
+    async with await mcp_tools("shop", command=_command(tmp_path)) as doubted:
+        assert {tool.name: tool.effect for tool in doubted}["shop_look"] is Effect.SEND
+    async with await mcp_tools("shop", command=_command(tmp_path), trusted=True) as believed:
+        effects = {tool.name: tool.effect for tool in believed}
+        assert (effects["shop_look"], effects["shop_pay"]) == (Effect.READ, Effect.SEND)
+
+
+async def test_a_server_that_does_not_start_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'gone' did not start"):
+        await mcp_tools("gone", command=[str(tmp_path / "no-such-program")])
+    with pytest.raises(ConfigError, match="a command that starts it, or its url"):
+        Upstream("both", command=["x"], url="http://127.0.0.1:1/")
