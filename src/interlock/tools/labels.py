@@ -44,7 +44,8 @@ class FieldLabels(Value, frozen=True):
 
     def of(self, path: tuple[str, ...]) -> Label:
         """The label of a leaf: the innermost field on the way to it that is declared decides."""
-        return _kept_label(self, path) if sum(map(len, path)) <= _SHORT_PATH else self.find(path)
+        is_short = len(path[0]) <= _SHORT_PATH if len(path) == 1 else sum(map(len, path)) <= _SHORT_PATH
+        return _kept_label(self, path) if is_short else self.find(path)
 
     def find(self, path: tuple[str, ...]) -> Label:
         """The same, looked up anew."""

@@ -111,7 +111,8 @@ class OriginIndex:
         self, record: int, tool: str, arguments: Json, labels: FieldLabels, shown: Json = None, *, reads: bool = True
     ) -> ResultSource:
         """What is known of a result before it is looked at."""
-        asked = [form for _path, leaf in flatten((), arguments) if (form := form_of(leaf))]
+        leaves = flatten((), arguments) if arguments else ()
+        asked = [form for _path, leaf in leaves if (form := form_of(leaf))]
         steered, led, pointed, page, echo = False, False, False, False, set(asked)
         for form in asked:
             origin = self.find(form)
@@ -145,6 +146,8 @@ class OriginIndex:
 
     def _is_pointing(self, form: str, origin: Origin) -> bool:
         """Whether an argument names a source as the user did. A day or a number selects, and vouches for nothing."""
+        if not origin.places and form.isalnum():  # one word that stands nowhere
+            return False
         if not is_telling(form):
             return False
         if is_said(form, self._user):
@@ -376,6 +379,8 @@ def _best(places: list[Occurrence]) -> list[Occurrence]:
 
 def _covers(form: str, values: Sequence[Found]) -> bool:
     """Whether a value is nothing but what was found in it: an address, or a date with a time."""
+    if len(values) == 1 and values[0].shown == form:
+        return True
     rest = form
     for found in values:
         rest = rest.replace(found.shown, " ", 1)

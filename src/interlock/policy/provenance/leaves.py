@@ -80,6 +80,29 @@ IndexEntry = tuple[LeafPlace, str, Collection[tuple[str, str]], Mapping[str, int
 
 def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
     """What an index takes in of a result."""
+    is_flat = isinstance(value, dict) and not any(isinstance(item, dict | list | tuple) for item in value.values())
+    return _entries_of_object(source, value) if is_flat else _entries_of_rows(source, value)
+
+
+def _entries_of_object(source: ResultSource, value: dict[str, Json]) -> Iterator[IndexEntry]:
+    """Those of one object: most results are one, and nothing in it has another row beside it."""
+    leaves = [(str(key), form) for key, item in value.items() if (form := form_of(item))][:_MOST_LEAVES]
+    found = [values_in(form) for _key, form in leaves]
+    rivals = _count_kinds(found)
+    for (key, form), values in zip(leaves, found, strict=True):
+        label = _ECHO if form in source.echo else source.labels.of((key,))
+        if label is _PLAIN and source.steered:
+            label = _FREE
+        foreign = source.is_foreign is not None and source.recalls(form, values)
+        at = LeafPlace(
+            source.record, source.tool, key, _OUTSIDERS if foreign else label, source.pointed and not foreign,
+            source.said, source.first_row, not foreign, source.page, 0, False,
+            source.labels.of_parts((key,)) if label is _OWN else None,
+        )  # fmt: skip
+        yield at, form, values, {} if foreign else rivals
+
+
+def _entries_of_rows(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
     labels: dict[tuple[str, ...], Label] = {}
     rows = list(_rows(source, value))
     several, is_text = len(rows) > 1, _is_text(value)

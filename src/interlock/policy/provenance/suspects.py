@@ -71,8 +71,8 @@ class _JudgedCall:
         if declared is _CHOICE or (self._tool.effect is _READ and declared is not _SINK):
             return
         for leaf in leaves_in(value):
-            leads = declared is not _CONTENT and self._tool.effect is not _READ and is_leading(leaf)
-            role = _SINK if leads else declared
+            may_lead = declared is not _CONTENT and declared is not _SINK and self._tool.effect is not _READ
+            role = _SINK if may_lead and is_leading(leaf) else declared
             if role is _CONTENT and field not in self._origins.given.origins:
                 for found, origin in self._origins.find_links(leaf):
                     if not self._origins.is_known(origin):
@@ -107,6 +107,8 @@ class _JudgedCall:
             return False
         if origin.outdone:
             return True
+        if all(self._tool.roles.get(field, _SELECTOR) is not _SELECTOR for field in self._arguments):
+            return False
         index, places = (
             self._origins.index,
             [place for place in origin.places if place.whole and place.label in _FIELDS],
@@ -190,8 +192,6 @@ class _JudgedCall:
     @cached_property
     def _things(self) -> frozenset[tuple[int, int]]:
         """The records and rows whose fields say which thing is meant."""
-        if all(self._tool.roles.get(field, _SELECTOR) is not _SELECTOR for field in self._arguments):
-            return frozenset()
         return frozenset(
             (place.record, place.row)
             for field, value in self._arguments.items()
