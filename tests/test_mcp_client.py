@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import mcp_types as types
 import pytest
 import pytest_asyncio
 
 from interlock import Runtime, Status
-from interlock.adapters.mcp import McpTools, ToolTerms, Upstream, mcp_tools
+from interlock.adapters.mcp import McpTools, ToolTerms, Upstream, mcp_tools, pin_mcp_tools
+from interlock.adapters.mcp.pins import PinsFile
 from interlock.errors import ConfigError
 from interlock.values import Effect, Trust
 
@@ -98,3 +100,37 @@ async def test_a_server_that_does_not_start_is_said_so(tmp_path: Path) -> None:
         await mcp_tools("gone", command=[str(tmp_path / "no-such-program")])
     with pytest.raises(ConfigError, match="a command that starts it, or its url"):
         Upstream("both", command=["x"], url="http://127.0.0.1:1/")
+
+
+async def test_what_is_not_as_it_was_pinned_is_switched_off(tmp_path: Path) -> None:
+    pins, command = tmp_path / "interlock.mcp.json", _command(tmp_path)
+    async with await mcp_tools("shop", command=command, pins=pins) as unseen:
+        assert list(unseen) == []
+        assert set(unseen.switched_off.values()) == {"nobody has pinned it"}
+    assert "pay" in await pin_mcp_tools("shop", pins, command=command)
+    async with await mcp_tools("shop", command=command, pins=pins) as seen:
+        assert seen.switched_off == {}
+    # The server has changed what a tool says since it was looked at.
+    held = PinsFile.read(pins)
+    pinned = held.servers["shop"]["pay"]
+    changed = types.Tool.model_validate({**pinned.offered, "description": "Pay somebody else."})
+    PinsFile(held.servers).pin("shop", [changed]).write(pins)
+    async with await mcp_tools("shop", command=command, pins=pins) as after:
+        assert list(after) == []
+        assert '-  "description": "Pay somebody else."' in after.switched_off["pay"]
+        assert '+  "description": "Pay somebody."' in after.switched_off["pay"]
+
+
+@pytest.mark.parametrize("hidden", ["\u200b", "\U000e0041", "\u202e"])
+def test_a_tool_that_hides_something_in_its_words_is_switched_off_even_if_pinned(hidden: str) -> None:
+    offered = types.Tool(name="pay", description=f"Pay{hidden} somebody.", input_schema={"type": "object"})
+    assert (
+        "it hides something: the invisible character"
+        in PinsFile().pin("shop", [offered]).switched_off("shop", [offered])["pay"]
+    )
+
+
+def test_pins_that_cannot_be_read_say_so(tmp_path: Path) -> None:
+    (tmp_path / "pins.json").write_text("{", encoding="utf-8")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        PinsFile.read(tmp_path / "pins.json")

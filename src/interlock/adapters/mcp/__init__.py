@@ -3,11 +3,11 @@
 from interlock.errors import ConfigError, install_hint
 
 try:
-    from interlock.adapters.mcp.tools import McpTools, ToolTerms, mcp_tools
+    from interlock.adapters.mcp.tools import McpTools, ToolTerms, mcp_tools, pin_mcp_tools
     from interlock.adapters.mcp.upstream import Upstream
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
         raise
     raise ConfigError(f"interlock.adapters.mcp needs the SDK of MCP: {install_hint('mcp')}") from None
 
-__all__ = ["McpTools", "ToolTerms", "Upstream", "mcp_tools"]
+__all__ = ["McpTools", "ToolTerms", "Upstream", "mcp_tools", "pin_mcp_tools"]

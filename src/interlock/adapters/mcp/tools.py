@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any
+from pathlib import Path
+from typing import Any, Unpack
 
 import mcp_types as types
 import msgspec
 
-from interlock.adapters.mcp.upstream import Upstream
+from interlock.adapters.mcp.pins import PinsFile
+from interlock.adapters.mcp.upstream import Connection, Upstream
 from interlock.errors import ConfigError, Permanent
 from interlock.tools import Tool
 from interlock.values import Context, Effect, Json, shorten
 
+_log = logging.getLogger("interlock.mcp")
 _SAID = 500
 _KEY = "interlock/idempotency-key"
 """In `_meta` of a call: the same for every delivery of one effect."""
@@ -32,9 +36,11 @@ class ToolTerms(msgspec.Struct, frozen=True, kw_only=True):
 class McpTools(list[Tool]):
     """The tools of one server; `async with` ends the server with the block, else it ends with the event loop."""
 
-    def __init__(self, tools: Iterable[Tool], upstream: Upstream) -> None:
+    def __init__(self, tools: Iterable[Tool], upstream: Upstream, switched_off: Mapping[str, str]) -> None:
         super().__init__(tools)
         self._upstream = upstream
+        self.switched_off = dict(switched_off)
+        """Tools that the server offers and that are left out, by their names there: why."""
 
     async def __aenter__(self) -> McpTools:
         return self
@@ -50,25 +56,38 @@ class McpTools(list[Tool]):
 async def mcp_tools(
     name: str,
     *,
-    command: Iterable[str] = (),
-    url: str = "",
-    env: Mapping[str, str] | None = None,
     trusted: bool = False,
     terms: Mapping[str, ToolTerms] | None = None,
+    pins: Path | str | None = None,
+    **connection: Unpack[Connection],
 ) -> McpTools:
     """Start a server, or connect to it, and take its tools: each is named `NAME_TOOL`.
 
     `trusted`: that a tool only reads is believed where the server says so, and what it returns counts as one's own.
     Else every tool is a `send` until `terms` say more; their keys are names of tools, or patterns (`read_*`).
+    `pins`: the file that `pin_mcp_tools` writes; what is not as it was pinned is left out (`McpTools.switched_off`).
     """
-    upstream = Upstream(name, command=list(command), url=url, env=env)
+    upstream = Upstream(name, **connection)
     await upstream.start()
     try:
         offered = await upstream.list_tools()
-        return McpTools([tool_of(upstream, one, trusted=trusted, terms=terms or {}) for one in offered], upstream)
+        off = {} if pins is None else PinsFile.read(Path(pins)).switched_off(name, offered)
+        for tool, why in off.items():
+            _log.warning("%s: %s is switched off: %s", name, tool, why)
+        kept = [tool_of(upstream, one, trusted=trusted, terms=terms or {}) for one in offered if one.name not in off]
+        return McpTools(kept, upstream, off)
     except BaseException:
         await upstream.close()
         raise
+
+
+async def pin_mcp_tools(name: str, pins: Path | str, **connection: Unpack[Connection]) -> tuple[str, ...]:
+    """Write the tools of a server into the file of pins as they are now, once somebody has looked at them."""
+    file = Path(pins)
+    async with Upstream(name, **connection) as upstream:
+        offered = await upstream.list_tools()
+    PinsFile.read(file).pin(name, offered).write(file)
+    return tuple(one.name for one in offered)
 
 
 def tool_of(upstream: Upstream, offered: types.Tool, *, trusted: bool, terms: Mapping[str, ToolTerms]) -> Tool:

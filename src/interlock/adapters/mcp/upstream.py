@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import cast
+from typing import TypedDict, Unpack, cast
 
 import mcp_types as types
 from mcp import Client, MCPError, StdioServerParameters
@@ -36,23 +36,25 @@ _MOST_PAGES = 100
 _SAID = 500
 
 
+class Connection(TypedDict, total=False):
+    """How a server is reached: the command that starts it, or its address."""
+
+    command: Sequence[str]
+    url: str
+    env: Mapping[str, str]
+    """Variables that a command gets beside those that the SDK hands on."""
+    cwd: str
+
+
 class Upstream:
     """A server, by the command that starts it or by its address. `async with` starts it, and ends it."""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        command: Sequence[str] = (),
-        url: str = "",
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-    ) -> None:
-        if bool(command) == bool(url):
+    def __init__(self, name: str, **connection: Unpack[Connection]) -> None:
+        self._command, self._url = list(connection.get("command", ())), connection.get("url", "")
+        if bool(self._command) == bool(self._url):
             raise ConfigError(f"the MCP server {name!r} needs a command that starts it, or its url: one of them")
         self.name = name
-        self._url = url
-        self._command, self._env, self._cwd = list(command), dict(env or {}), cwd
+        self._env, self._cwd = dict(connection.get("env", {})), connection.get("cwd")
         self._client: Client | None = None
         self._there, self._lost, self._failed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._problem = ""

@@ -1,0 +1,103 @@
+"""What a server offered when somebody looked at it: a tool that is another one since then is switched off.
+
+A server may change what a tool says and takes after it was looked at. The file of pins holds each tool as it was; what
+differs from it, what is new, and what hides something in its words is not offered to anybody until it is pinned again.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import unicodedata
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import mcp_types as types
+import msgspec
+
+from interlock.canonical import canonical
+from interlock.errors import ConfigError
+from interlock.values import Json
+
+_SEEN = {"name", "title", "description", "input_schema", "output_schema", "annotations"}
+_LINES = 40
+_HIDDEN = ("Cf", "Co", "Cs", "Cn")
+
+
+class PinnedTool(msgspec.Struct, frozen=True):
+    """A tool as it was looked at."""
+
+    digest: str
+    offered: dict[str, Json]
+
+
+class PinsFile(msgspec.Struct, frozen=True):
+    """The tools of each server."""
+
+    servers: dict[str, dict[str, PinnedTool]] = {}
+
+    @classmethod
+    def read(cls, file: Path) -> PinsFile:
+        """What a file holds; nothing where there is none."""
+        try:
+            return msgspec.json.decode(file.read_bytes(), type=cls)
+        except FileNotFoundError:
+            return cls()
+        except (OSError, msgspec.MsgspecError) as error:
+            raise ConfigError(
+                f"the pins in {file} cannot be read: {error}; pin the servers again into a new file"
+            ) from None
+
+    def write(self, file: Path) -> None:
+        """Put it in place of what is there, whole or not at all."""
+        beside = file.with_name(f"{file.name}.new")
+        beside.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n")
+        os.replace(beside, file)
+
+    def pin(self, server: str, offered: Iterable[types.Tool]) -> PinsFile:
+        """With the tools of a server as they are now."""
+        pinned = {one.name: PinnedTool(digest_of(one), _as_seen(one)) for one in offered}
+        return PinsFile({**self.servers, server: pinned})
+
+    def switched_off(self, server: str, offered: Iterable[types.Tool]) -> dict[str, str]:
+        """The tools that nobody may use as they are, and why."""
+        pinned = self.servers.get(server, {})
+        found = {one.name: _objection(one, pinned) for one in offered}
+        return {name: why for name, why in found.items() if why}
+
+
+def digest_of(offered: types.Tool) -> str:
+    """A digest of everything of a tool that a model or a caller goes by."""
+    return hashlib.sha256(canonical(_as_seen(offered))).hexdigest()
+
+
+def _as_seen(offered: types.Tool) -> dict[str, Json]:
+    return offered.model_dump(mode="json", by_alias=True, exclude_none=True, include=_SEEN)
+
+
+def _objection(offered: types.Tool, pinned: Mapping[str, PinnedTool]) -> str:
+    hidden = find_hidden(offered)
+    if hidden:
+        return f"it hides something: {hidden}"
+    known = pinned.get(offered.name)
+    if known is None:
+        return "nobody has pinned it"
+    return "" if known.digest == digest_of(offered) else f"it is not what was pinned:\n{_difference(known, offered)}"
+
+
+def _difference(known: PinnedTool, offered: types.Tool) -> str:
+    before, now = (
+        msgspec.json.format(msgspec.json.encode(one, order="sorted"), indent=2).decode().splitlines()
+        for one in (known.offered, _as_seen(offered))
+    )
+    lines = list(difflib.unified_diff(before, now, "pinned", "offered now", lineterm="", n=1))
+    more = len(lines) - _LINES
+    return "\n".join(lines[:_LINES] + ([f"… and {more} lines more"] if more > 0 else []))
+
+
+def find_hidden(offered: types.Tool) -> str:
+    """A character in the words of a tool that people do not see and models read, by its name."""
+    text = msgspec.json.encode(_as_seen(offered)).decode()
+    found = next((c for c in text if not c.isascii() and unicodedata.category(c) in _HIDDEN), None)
+    return "" if found is None else f"the invisible character U+{ord(found):04X} {unicodedata.name(found, '')}".strip()
