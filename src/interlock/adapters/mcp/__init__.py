@@ -3,6 +3,7 @@
 from interlock.errors import ConfigError, install_hint
 
 try:
+    from interlock.adapters.mcp.gateway import mcp_server, serve_mcp
     from interlock.adapters.mcp.tools import McpTools, ToolTerms, mcp_tools, pin_mcp_tools
     from interlock.adapters.mcp.upstream import Upstream
 except ModuleNotFoundError as error:
@@ -10,4 +11,4 @@ except ModuleNotFoundError as error:
         raise
     raise ConfigError(f"interlock.adapters.mcp needs the SDK of MCP: {install_hint('mcp')}") from None
 
-__all__ = ["McpTools", "ToolTerms", "Upstream", "mcp_tools", "pin_mcp_tools"]
+__all__ = ["McpTools", "ToolTerms", "Upstream", "mcp_server", "mcp_tools", "pin_mcp_tools", "serve_mcp"]

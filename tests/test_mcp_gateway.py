@@ -1,0 +1,134 @@
+"""A runtime as an MCP server, asked by the SDK's own client in both of its revisions."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp import Client, StdioServerParameters
+
+from interlock import Runtime, tool
+from interlock.adapters.mcp import mcp_server
+
+PAID: list[str] = []
+
+
+@tool(effect="read")
+async def look(key: str) -> dict[str, str]:
+    """Look something up."""
+    return {"key": key}
+
+
+@tool(effect="send")
+async def pay(to: str, amount: float) -> str:
+    """Pay somebody."""
+    PAID.append(to)
+    return "paid"
+
+
+@tool(effect="send")
+async def lose(to: str) -> str:
+    """Pay somebody, and lose the answer."""
+    PAID.append(to)
+    raise ConnectionResetError("gone")
+
+
+POLICY: dict[str, Any] = {
+    "version": 1,
+    "mode": "apply",
+    "rule": [
+        {"id": "all", "tools": ["*"], "decision": "allow"},
+        {"id": "large", "tools": ["pay"], "decision": "review", "when": "args.amount > 100.0"},
+    ],
+}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_paid() -> None:
+    PAID.clear()
+
+
+def _text(found: types.CallToolResult) -> str:
+    (part,) = found.content
+    assert isinstance(part, types.TextContent)
+    return part.text
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_client_sees_the_tools_and_calls_them(mode: str) -> None:
+    async with (
+        Runtime.open("memory://", policy=POLICY, tools=[look, pay, lose]) as runtime,
+        Client(mcp_server(runtime), mode=mode) as client,
+    ):
+        offered = {one.name: one for one in (await client.list_tools()).tools}
+        hints = offered["look"].annotations
+        assert hints is not None
+        assert (set(offered), hints.read_only_hint) == ({"look", "pay", "lose"}, True)
+        found = await client.call_tool("look", {"key": "k"})
+        assert (found.is_error, found.structured_content) == (False, {"key": "k"})
+        wrong = await client.call_tool("look", {"keys": "k"})
+        assert wrong.is_error
+        assert "key" in _text(wrong)
+
+
+async def test_the_same_effect_is_made_once_in_a_session_and_once_for_a_key() -> None:
+    async with (
+        Runtime.open("memory://", policy=POLICY, tools=[look, pay, lose]) as runtime,
+        Client(mcp_server(runtime)) as client,
+    ):
+        for _delivery in range(2):
+            assert _text(await client.call_tool("pay", {"to": "ann", "amount": 5.0})) == "paid"
+        assert PAID == ["ann"]
+        meta: Any = {"interlock/idempotency-key": "second payment"}
+        for _delivery in range(2):
+            await client.call_tool("pay", {"to": "ann", "amount": 5.0}, meta=meta)
+        assert PAID == ["ann", "ann"]
+
+
+async def test_what_waits_and_what_nobody_knows_is_said_as_an_error() -> None:
+    async with (
+        Runtime.open("memory://", policy=POLICY, tools=[look, pay, lose]) as runtime,
+        Client(mcp_server(runtime)) as client,
+    ):
+        waits = await client.call_tool("pay", {"to": "ann", "amount": 500.0})
+        assert waits.is_error
+        assert "interlock review approve" in _text(waits)
+        lost = await client.call_tool("lose", {"to": "bob"})
+        assert lost.is_error
+        assert "Do not try it again" in _text(lost)
+        await client.call_tool("lose", {"to": "bob"})
+        assert PAID == ["bob"]
+
+
+GATEWAY = """
+import asyncio, sys
+from interlock import Runtime
+from interlock.adapters.mcp import mcp_tools, serve_mcp
+
+POLICY = {"version": 1, "mode": "apply", "rule": [{"id": "all", "tools": ["*"], "decision": "allow"}]}
+
+async def main():
+    async with await mcp_tools("shop", command=[sys.executable, *sys.argv[2:]]) as tools:
+        async with Runtime.open(sys.argv[1], policy=POLICY, tools=tools) as runtime:
+            await serve_mcp(runtime)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_client_a_gateway_and_a_server_each_in_a_process_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "gateway.py").write_text(GATEWAY, encoding="utf-8")
+    server, done = Path(__file__).parent / "mcp_server.py", tmp_path / "done.txt"
+    arguments = [str(tmp_path / "gateway.py"), f"sqlite:///{tmp_path / 'l.db'}", str(server), str(done)]
+    # Where tests keep keys and states is said by variables, which the SDK does not hand on by itself.
+    env = {name: value for name, value in os.environ.items() if name.startswith(("INTERLOCK", "XDG", "PYTHON"))}
+    meta: Any = {"interlock/idempotency-key": "one payment"}
+    for _gateway in range(2):  # started anew in between: its ledger remembers
+        async with Client(StdioServerParameters(command=sys.executable, args=arguments, env=env)) as client:
+            paid = await client.call_tool("shop_pay", {"to": "ann", "amount": 5.0}, meta=meta)
+            assert not paid.is_error, paid
+    assert done.read_text(encoding="utf-8").splitlines() == ["paid ann 5.0"]
