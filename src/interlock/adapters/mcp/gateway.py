@@ -29,7 +29,7 @@ def mcp_server(runtime: Runtime, *, name: str = "interlock", actor: str = "mcp")
     async def list_tools(
         _ctx: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_offered(tool) for tool in runtime.tools(actor=actor)])
+        return types.ListToolsResult(tools=[_as_mcp_tool(tool) for tool in runtime.tools(actor=actor)])
 
     async def call_tool(_ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
         said: dict[str, Any] = dict(params.meta or {})
@@ -48,7 +48,7 @@ async def serve_mcp(runtime: Runtime, *, name: str = "interlock", actor: str = "
         await server.run(read, write, server.create_initialization_options())
 
 
-def _offered(tool: Tool) -> types.Tool:
+def _as_mcp_tool(tool: Tool) -> types.Tool:
     hints = types.ToolAnnotations(read_only_hint=tool.effect is Effect.READ, idempotent_hint=True)
     return types.Tool(name=tool.name, description=tool.description, input_schema=tool.input.schema, annotations=hints)
 

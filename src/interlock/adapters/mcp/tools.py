@@ -12,7 +12,7 @@ import mcp_types as types
 import msgspec
 
 from interlock.adapters.mcp.pins import PinsFile
-from interlock.adapters.mcp.upstream import Connection, Upstream
+from interlock.adapters.mcp.upstream import ServerAddress, Upstream
 from interlock.errors import ConfigError, Permanent
 from interlock.tools import Tool
 from interlock.values import Context, Effect, Json, shorten
@@ -59,7 +59,7 @@ async def mcp_tools(
     trusted: bool = False,
     terms: Mapping[str, ToolTerms] | None = None,
     pins: Path | str | None = None,
-    **connection: Unpack[Connection],
+    **connection: Unpack[ServerAddress],
 ) -> McpTools:
     """Start a server, or connect to it, and take its tools: each is named `NAME_TOOL`.
 
@@ -81,7 +81,7 @@ async def mcp_tools(
         raise
 
 
-async def pin_mcp_tools(name: str, pins: Path | str, **connection: Unpack[Connection]) -> tuple[str, ...]:
+async def pin_mcp_tools(name: str, pins: Path | str, **connection: Unpack[ServerAddress]) -> tuple[str, ...]:
     """Write the tools of a server into the file of pins as they are now, once somebody has looked at them."""
     file = Path(pins)
     async with Upstream(name, **connection) as upstream:

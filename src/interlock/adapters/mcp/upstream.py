@@ -36,7 +36,7 @@ _MOST_PAGES = 100
 _SAID = 500
 
 
-class Connection(TypedDict, total=False):
+class ServerAddress(TypedDict, total=False):
     """How a server is reached: the command that starts it, or its address."""
 
     command: Sequence[str]
@@ -49,7 +49,7 @@ class Connection(TypedDict, total=False):
 class Upstream:
     """A server, by the command that starts it or by its address. `async with` starts it, and ends it."""
 
-    def __init__(self, name: str, **connection: Unpack[Connection]) -> None:
+    def __init__(self, name: str, **connection: Unpack[ServerAddress]) -> None:
         self._command, self._url = list(connection.get("command", ())), connection.get("url", "")
         if bool(self._command) == bool(self._url):
             raise ConfigError(f"the MCP server {name!r} needs a command that starts it, or its url: one of them")
