@@ -36,7 +36,7 @@ def _done(folder: Path) -> list[str]:
 
 @pytest_asyncio.fixture
 async def served(tmp_path: Path) -> AsyncIterator[McpTools]:
-    terms = {"look": ToolTerms(effect=Effect.READ), "hang": ToolTerms(timeout_s=1.0)}
+    terms = {"look": ToolTerms(effect=Effect.READ), "hang": ToolTerms(timeout_s=5.0)}
     async with await mcp_tools("shop", command=_command(tmp_path), terms=terms) as tools:
         yield tools
 

@@ -30,7 +30,7 @@ _START_S = 30.0
 """So long a server may take until it answers for the first time."""
 _PAUSES_S = (0.1, 0.5, 2.0, 10.0, 30.0)
 """Before it is started again: the first time at once, nearly."""
-_BACK_S, _HOPELESS = 10.0, 3
+_BACK_S, _HOPELESS = 30.0, 3
 """So long a call waits for a server that has ended, and so often it may fail to start before nobody waits."""
 _MOST_PAGES = 100
 _SAID = 500
