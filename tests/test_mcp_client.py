@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,6 +13,9 @@ from typing import Any
 import mcp_types as types
 import pytest
 import pytest_asyncio
+import uvicorn
+from mcp.server import Server
+from mcp.server.mcpserver import MCPServer
 
 from interlock import Runtime, Status
 from interlock.adapters.mcp import McpTools, ToolTerms, Upstream, mcp_tools, pin_mcp_tools
@@ -134,3 +140,56 @@ def test_pins_that_cannot_be_read_say_so(tmp_path: Path) -> None:
     (tmp_path / "pins.json").write_text("{", encoding="utf-8")
     with pytest.raises(ConfigError, match="cannot be read"):
         PinsFile.read(tmp_path / "pins.json")
+
+
+@contextlib.asynccontextmanager
+async def _served_at(app: Any) -> AsyncIterator[str]:
+    listening = socket.create_server(("127.0.0.1", 0))
+    web = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
+    serving = asyncio.create_task(web.serve(sockets=[listening]))
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+    finally:
+        web.should_exit = True
+        await serving
+
+
+async def test_a_server_behind_an_address() -> None:
+    server = MCPServer("shop")
+
+    @server.tool()
+    def double(number: int) -> int:
+        """Twice as much."""
+        return 2 * number
+
+    terms = {"*": ToolTerms(effect="read")}
+    async with (
+        _served_at(server.streamable_http_app()) as url,
+        await mcp_tools("shop", url=url, terms=terms) as tools,
+        Runtime.open("memory://", policy=POLICY, tools=tools) as runtime,
+    ):
+        found = await runtime.call("shop_double", {"number": 21}, actor="a", turn="t")
+        assert found.value == {"result": 42}
+
+
+async def test_a_server_that_has_to_be_told_something_first_holds_no_claim() -> None:
+    asked = types.ElicitRequestFormParams(
+        message="Which account?", requested_schema={"type": "object", "properties": {}}
+    )
+
+    async def offer(_ctx: Any, _params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[types.Tool(name="pay", input_schema={"type": "object"})])
+
+    async def answer(_ctx: Any, _params: Any) -> types.InputRequiredResult:
+        return types.InputRequiredResult(input_requests={"account": types.ElicitRequest(params=asked)})
+
+    server = Server[Any]("shop", on_list_tools=offer, on_call_tool=answer)
+    async with (
+        _served_at(server.streamable_http_app()) as url,
+        await mcp_tools("shop", url=url) as tools,
+        Runtime.open("memory://", policy=POLICY, tools=tools) as runtime,
+    ):
+        for _time in range(2):  # the same call may be made again: nothing is held
+            ended = await runtime.call("shop_pay", {}, actor="a", call_id="c1")
+            assert ended.status is Status.INPUT_REQUIRED
+            assert "Which account?" in str(ended.metadata["requests"])
