@@ -17,7 +17,7 @@ class Label(StrEnum):
     USER = "user"
     """The user's own words."""
     CONSTANT = "constant"
-    """A choice or a default of the tool itself, or a person's edit."""
+    """A choice or a default of the tool itself, or what the application or an operator fills in."""
     OWN = "own"
     """Declared as trusted: from one's own books."""
     PLAIN = "plain"
