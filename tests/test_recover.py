@@ -10,10 +10,10 @@ import pytest
 
 from interlock import Context, Runtime, Status, Tool, tool
 from interlock.answers import Answers
-from interlock.answers.answer_review import decide_any
 from interlock.audit import verify
 from interlock.errors import InDoubt, NotAllowed
 from interlock.operations import UndoStep
+from interlock.operations.approvals import decide_ticket
 from interlock.resources import Documents
 from interlock.state import TicketState
 from interlock.tools import Compensation
@@ -170,7 +170,7 @@ async def test_without_a_look_at_the_resource_nothing_is_believed_to_have_been_s
         ticket = await asked(runtime)
         shelf.broken = False
         writer = await runtime.operations.decider(ticket, "user:boss", None)
-        await decide_any(writer, ticket, TicketState.APPROVED, "I looked")
+        await decide_ticket(writer, ticket, TicketState.APPROVED, "I looked")
         assert "without anybody having seen" in (await undo_step(runtime)).obstacle
         assert (await undo_step(runtime, force=True)).arguments["force"] is True
 
@@ -231,7 +231,7 @@ async def test_a_change_of_which_a_part_landed_is_shown_and_not_settled_as_one_t
             await runtime.operations.decide(ticket, approve=False, by="user:boss")
         writer = await runtime.operations.decider(ticket, "user:boss", None)
         with pytest.raises(NotAllowed, match=r"were not what they were before it, and its resource is not at hand"):
-            await decide_any(writer, ticket, TicketState.DENIED, "I did not look")
+            await decide_ticket(writer, ticket, TicketState.DENIED, "I did not look")
         await runtime.operations.decide(ticket, approve=True, by="user:boss")
         ((_step, undone),) = await runtime.operations.undo(key="cars/c1", force=True)
         again = expect(expect(undone).ticket)  # what is forced a person sees first

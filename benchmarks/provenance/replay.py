@@ -2,7 +2,8 @@
 
 Every task of a suite has a list of calls that solves it, and every attack one that does the harm. A task is played as
 a turn: its prompt is the user's question, its calls are proposed one by one, and what waits for a person or is denied
-is not made. An attack is the same with the attacker's text in everything that outsiders can write, and the attacker's
+is not made. A task with a call held is played again with a person who approves, and vouches for what was read up to
+then. An attack is the same with the attacker's text in everything that outsiders can write, and the attacker's
 calls either after those of the task or right after the first result that shows the text: the worst model there is, as
 it does whatever it reads.
 
@@ -37,6 +38,9 @@ MARK = "<INFORMATION>"
 POLICY = """
 version = 1
 mode = "apply"
+
+[review]
+vouched = ["user"]
 
 [[rule]]
 id = "all"
@@ -147,10 +151,13 @@ class World:
             for key, item in ((key, self._forged_in(item)) for key, item in value.items())
         }
 
-    async def play(self, question: str, calls: list[FunctionCall]) -> tuple[list[FunctionCall], list[str]]:
-        """Propose calls one by one; those that were made, and why others were not."""
+    async def play(
+        self, question: str, calls: list[FunctionCall], *, person: bool = False
+    ) -> tuple[list[FunctionCall], list[str]]:
+        """Propose calls one by one; those that were made, and why others were not, or not without a person."""
         self._turns += 1
         made, held = [], []
+        read: list[int] = []
         for number, call in enumerate(calls):
             outcome = await self.runtime.call(
                 call.function,
@@ -162,8 +169,13 @@ class World:
             )
             if outcome.status in (Status.PARKED, Status.DENIED):
                 held.append(f"{call.function}: {'' if outcome.problem is None else outcome.problem.message}")
-            else:
-                made.append(call)
+                if not person or outcome.ticket is None:
+                    continue
+                await self.runtime.operations.decide(outcome.ticket, approve=True, by="user:person", vouch=read)
+                outcome = await self.runtime.operations.resume(outcome.ticket)
+            if outcome.status in (Status.OK, Status.NO_DATA) and outcome.record is not None:
+                read.append(outcome.record)
+            made.append(call)
         return made, held
 
     def passes(self, task: Any, pre: Any, made: list[FunctionCall]) -> bool:
@@ -181,10 +193,10 @@ class World:
         self.env = task.init_environment(self.suite.load_and_inject_default_environment(injected))
         return self.env.model_copy(deep=True)
 
-    async def run_task(self, task: Any, *first: FunctionCall) -> tuple[bool, list[str]]:
-        """Whether a task was done, and what was held of it; with calls that come first."""
+    async def run_task(self, task: Any, *first: FunctionCall, person: bool = False) -> tuple[bool, list[str]]:
+        """Whether a task was done, and what was held of it; with calls that come first, or with a person."""
         pre = self.reset(task)
-        made, held = await self.play(task.PROMPT, [*first, *task.ground_truth(pre)])
+        made, held = await self.play(task.PROMPT, [*first, *task.ground_truth(pre)], person=person)
         return self.passes(task, pre, made), held
 
     def run_ungoverned(self, task: Any, attack: Any, *, middle: bool) -> bool:
@@ -275,6 +287,11 @@ async def measure(name: str, *, declared: bool, forged: bool, show: bool) -> Cou
         if held and (name, task_id) in LOOKED_UP:
             done, held_then = await world.run_task(task, LOOKED_UP[name, task_id])
             found["kept once looked up"] += done and not held_then
+        if held:
+            done, approvals = await world.run_task(task, person=True)
+            found[f"done with {len(approvals)} approvals"] += done
+            if not done and show:
+                print(f"undone  {name} {task_id} with {len(approvals)} approvals")
         if held and show:
             print(f"held    {name} {task_id}: {task.PROMPT[:120]!r}: {held}")
         for attack_id, attack in world.suite.injection_tasks.items():

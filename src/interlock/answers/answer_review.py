@@ -21,7 +21,7 @@ from interlock.answers.statements.recorded import recorded_effects
 from interlock.answers.workflows import Workflow
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
-from interlock.operations.approvals import Look, decide_ticket, record_decision, refuse_forged
+from interlock.operations.approvals import record_decision, refuse_forged
 from interlock.operations.ledger_writer import LedgerWriter, payload_of, store_digest
 from interlock.ports import Query, Store
 from interlock.records import Stored
@@ -153,18 +153,6 @@ async def _was_last(writer: LedgerWriter, name: str, voice: str) -> bool:
     """Whether an approval that was to be one of several was the last one that was needed."""
     ticket = await writer.store.ticket(name)
     return ticket is not None and ticket.state is TicketState.APPROVED and ticket.approvals[-1].voice == voice
-
-
-async def decide_any(
-    writer: LedgerWriter, name: str, state: TicketState, reason: str, text: str = "", look: Look | None = None
-) -> int:
-    """Decide a ticket, whatever it asks: about a call, an effect in doubt (looked at by `look`), or an answer."""
-    if writer.faults is not None:
-        writer.faults.at("decide.kind")
-    ticket = await writer.store.ticket(name)
-    if ticket is not None and ticket.kind is TicketKind.ANSWER:
-        return await decide_answer(writer, name, state, reason, text)
-    return await decide_ticket(writer, name, state, reason, look)
 
 
 async def read_held_answer(store: Store, ticket: Ticket) -> dict[str, str]:

@@ -51,7 +51,7 @@ def register(commands: Any, common: Any) -> None:
 def run(given: argparse.Namespace) -> int:
     """Make the call."""
     # Standard input is read before the loop begins, while Ctrl-C still ends it.
-    outcome = run_to_end(_call(given, _arguments(given.arguments)))
+    outcome = run_to_end(_call(given, read_arguments(given.arguments)))
     if given.json:
         print_json({**msgspec.to_builtins(outcome), "summary": outcome.summary})
     else:
@@ -106,7 +106,8 @@ async def _tell_end(store: Store, which: Query, where: str) -> None:
     notes().print(f"{status}  {sanitize(ended[-1].tool)}  [dim]record {number}: {sanitize(look)}[/]")
 
 
-def _arguments(text: str) -> Json:
+def read_arguments(text: str) -> Json:
+    """Arguments as somebody types or pipes them."""
     try:
         return msgspec.json.decode(sys.stdin.buffer.read() if text == "-" else text.encode())
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:

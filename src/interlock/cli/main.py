@@ -40,7 +40,7 @@ OWN_COMMANDS = (
     Command("undo", "changes", "take changes back"),
     Command("replay", "changes", "make what failed in a run again"),
     Command("recover", "changes", "settle what dead processes left behind"),
-    Command("review", "review", "tickets: list, show, approve, deny, remind, resume, token"),
+    Command("review", "review", "tickets: list, show, approve, deny, edit, remind, resume, token"),
     Command("halt", "halts", "stop a tool, an actor, a run or everything"),
     Command("unhalt", "halts", "let what was halted run again"),
     Command("tools", "tools", "contracts of tools: list, show"),

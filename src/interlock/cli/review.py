@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from interlock.answers.answer_review import decide_any, read_held_answer
+from interlock.answers.answer_review import decide_answer, read_held_answer
 from interlock.audit import as_row, load_or_make_key
-from interlock.cli.call import show
+from interlock.cli.call import read_arguments, show
 from interlock.cli.foreign_text import print_origins, read_foreign_texts, read_question
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
@@ -25,7 +25,7 @@ from interlock.cli.results import result_stream
 from interlock.cli.workspace import open_runtime
 from interlock.config import parse_duration
 from interlock.errors import ConfigError, ContractError, NotAllowed, PolicyError
-from interlock.operations.approvals import Look, decider, sweep
+from interlock.operations.approvals import Look, decide_ticket, decider, sweep
 from interlock.operations.key_states import KeyState
 from interlock.operations.ledger_writer import LedgerWriter, record_with_payload
 from interlock.ports import Query, Store, SystemClock, SystemIds
@@ -33,7 +33,7 @@ from interlock.principals import default_principal
 from interlock.review import parties_of, voice_of
 from interlock.review.identity import TokenClaims, issue
 from interlock.state import Ticket, TicketKind, TicketState, state_of
-from interlock.values import Json, Status
+from interlock.values import Json, Outcome, Status
 
 _ASKS = {
     TicketKind.CHANGE: "may this call be made?",
@@ -50,6 +50,12 @@ def register(commands: Any, common: Any) -> None:
     one = actions.add_parser("show", help="one ticket with its plan")
     approve = actions.add_parser("approve", help="allow it, once, as it is now")
     deny = actions.add_parser("deny", help="refuse it; the model sees the reason")
+    edit = actions.add_parser(
+        "edit",
+        help="refuse it as it is, and make its call with other values",
+        description="Refuse a ticket, and make its call with other values in place of its own. Whoever edits a call is"
+        " who it is made for from then on: where it has to be reviewed again, somebody else decides.",
+    )
     remind = actions.add_parser(
         "remind",
         help="expire, escalate and remind of what is due, and say who has to decide; for a schedule",
@@ -57,13 +63,13 @@ def register(commands: Any, common: Any) -> None:
         " print those tickets with who may decide them, for whatever tells people (--json for scripts).",
     )
     go_on = actions.add_parser("resume", help="make the call that waits for a ticket")
-    for action in (one, approve, deny, go_on):
+    for action in (one, approve, deny, edit, go_on):
         action.add_argument("ticket", help="its id, as `interlock review list` shows it")
-    for action in (approve, deny):
+    edit.add_argument("arguments", help="a JSON object of what is to be otherwise, or - for standard input")
+    for action in (approve, deny, edit):
         action.add_argument("--reason", default="", help="why")
         action.add_argument("--token", metavar="FILE", help="decide as the service whose token this file holds")
-    approve.add_argument("--answer", default="", metavar="TEXT", help="for an answer that waits: what is said instead")
-    approve.add_argument("--resume", action="store_true", help="and make the call at once")
+    _add_approval(approve)
     token = actions.add_parser("token", help="make a token with which a service can decide tickets")
     token.add_argument("name", help="the service")
     token.add_argument("--for", dest="lasts", default="1d", metavar="TIME", help="how long it is good: 30m, 12h, 7d")
@@ -74,6 +80,7 @@ def register(commands: Any, common: Any) -> None:
         (one, _show, ""),
         (approve, _approve, f"{not_yours}; with --resume, the call was not ok"),
         (deny, _deny, not_yours),
+        (edit, _edit, f"{not_yours}; the call was not ok"),
         (go_on, _resume, "the ticket is not approved, or the call was not ok"),
         (remind, _remind, ""),
         (token, _token, ""),
@@ -81,6 +88,19 @@ def register(commands: Any, common: Any) -> None:
         common(action)
         document_exits(action, wrong=wrong)
         action.set_defaults(run=lambda given, run=run: run_to_end(run(given)))
+
+
+def _add_approval(approve: argparse.ArgumentParser) -> None:
+    approve.add_argument("--answer", default="", metavar="TEXT", help="for an answer that waits: what is said instead")
+    approve.add_argument(
+        "--vouch",
+        type=int,
+        action="append",
+        default=[],
+        metavar="RECORD",
+        help="a result of its turn that you have looked at and that is meant, for the rest of the turn; once for each",
+    )
+    approve.add_argument("--resume", action="store_true", help="and make the call at once")
 
 
 async def _list(given: argparse.Namespace) -> int:
@@ -270,14 +290,14 @@ async def _decide(given: argparse.Namespace, state: TicketState, *, quiet: bool 
     settings = load_command_settings(given).settings
     async with open_ledger(settings) as store:
         ticket = await _ticket(store, given.ticket)
-        token = None if given.token is None else Path(given.token).read_text(encoding="utf-8")
-        # Not a setting: who decides is who is logged in, or whoever a token that the ticket's own terms trust says.
-        by = await decider(store, given.ticket, default_principal(), None, token, time.time_ns() // 1000)
-        writer = LedgerWriter(by, store, SystemClock(), SystemIds())
-        writer.proof = None if token is None else {"token": token.strip()}
-        text = getattr(given, "answer", "")
-        async with _looking(given, ticket, state) as look:
-            number = await decide_any(writer, given.ticket, state, given.reason, text, look)
+        writer = await _writer(given, store)
+        by = writer.by
+        if ticket.kind is TicketKind.ANSWER:
+            number = await decide_answer(writer, ticket.id, state, given.reason, getattr(given, "answer", ""))
+        else:
+            vouch = getattr(given, "vouch", ())
+            async with _looking(given, ticket, state) as look:
+                number = await decide_ticket(writer, ticket.id, state, given.reason, look, vouch)
         after = await _ticket(store, given.ticket)
     if quiet:
         return 0
@@ -290,6 +310,27 @@ async def _decide(given: argparse.Namespace, state: TicketState, *, quiet: bool 
     more = f"; {format_count(missing, 'more approval')} needed" if missing else ""
     console().print(f"{colorize(state.value)} by {sanitize(by)} [dim](record {number})[/]{more}")
     return 0
+
+
+async def _writer(given: argparse.Namespace, store: Store) -> LedgerWriter:
+    """What writes a decision: not a setting, but who is logged in, or whoever a token that the ticket's own terms trust
+    says."""
+    token = None if given.token is None else Path(given.token).read_text(encoding="utf-8")
+    by = await decider(store, given.ticket, default_principal(), None, token, time.time_ns() // 1000)
+    writer = LedgerWriter(by, store, SystemClock(), SystemIds())
+    writer.proof = None if token is None else {"token": token.strip()}
+    return writer
+
+
+async def _edit(given: argparse.Namespace) -> int:
+    changes = read_arguments(given.arguments)
+    if not isinstance(changes, dict):
+        raise ConfigError("what is to be otherwise is a JSON object, for example '{\"amount\": 40}'")
+    async with open_runtime(given) as runtime:
+        await _ticket(runtime.store, given.ticket)
+        writer = await _writer(given, runtime.store)
+        outcome = await runtime.operations.edit_as(writer, given.ticket, changes, given.reason)
+    return _print_outcome(given, outcome)
 
 
 async def _remind(given: argparse.Namespace) -> int:
@@ -312,6 +353,10 @@ async def _resume(given: argparse.Namespace) -> int:
     async with open_runtime(given) as runtime:
         await _ticket(runtime.store, given.ticket)
         outcome = await runtime.operations.resume(given.ticket)
+    return _print_outcome(given, outcome)
+
+
+def _print_outcome(given: argparse.Namespace, outcome: Outcome) -> int:
     if given.json:
         print_json({**msgspec.to_builtins(outcome), "summary": outcome.summary})
     else:

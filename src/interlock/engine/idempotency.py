@@ -17,7 +17,7 @@ from interlock.engine.store_waits import ask_in_time, settled_claim
 from interlock.engine.turns import FoldedTurn
 from interlock.engine.undo_chain import claims_to_mark, landings_since
 from interlock.errors import StoreError
-from interlock.policy.provenance import BY_APPLICATION, TAKEN_BACK, GivenValues, Trace
+from interlock.policy.provenance import BY_APPLICATION, TAKEN_BACK, GivenValues, Trace, origin_of_edit
 from interlock.reasons import Reason
 from interlock.resilience import Expired
 from interlock.state import LANDED, Claimed, ClaimState
@@ -49,7 +49,8 @@ async def trace_arguments(ctx: EngineContext, accepted: Accepted, turn: FoldedTu
     except StoreError as error:
         reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
         return Ended(call=call, started=accepted.started, tool=tool, reading=reading)
-    given = _values_given(ctx, accepted) if call.constants or call.undoes or accepted.binding.recalled else None
+    is_given = call.constants or call.edited or call.undoes or accepted.binding.recalled
+    given = _values_given(ctx, accepted) if is_given else None
     facts = msgspec.structs.replace(accepted.facts, trace=Trace(seen, tool, given))
     return msgspec.structs.replace(accepted, facts=facts)
 
@@ -57,8 +58,9 @@ async def trace_arguments(ctx: EngineContext, accepted: Accepted, turn: FoldedTu
 def _values_given(ctx: EngineContext, accepted: Accepted) -> GivenValues:
     call, taken_back = accepted.facts.call, accepted.facts.call.undoes is not None
     origins = dict.fromkeys(call.constants, BY_APPLICATION)
+    origins |= dict.fromkeys(call.edited, origin_of_edit(call.principal)) if call.edited else {}
     origins |= dict.fromkeys(accepted.facts.arguments, TAKEN_BACK) if taken_back else {}
-    return GivenValues(origins, taken_back, ctx.digest if accepted.binding.recalled else None)
+    return GivenValues(origins, taken_back or bool(call.edited), ctx.digest if accepted.binding.recalled else None)
 
 
 def _needs_turn(ctx: EngineContext, call: Call, binding: ToolBinding) -> bool:

@@ -17,6 +17,8 @@ from interlock.engine.turns import FoldedTurn
 from interlock.policy.provenance import TurnHistory
 from interlock.ports import Faults, Store
 from interlock.records import Content, Stored
+from interlock.review import VOUCHES, decision_of
+from interlock.state import TicketState
 from interlock.tools import Tool
 from interlock.tools.labels import FieldLabels, Label
 from interlock.values import Call, Json, Status
@@ -106,6 +108,9 @@ class OriginIndexes:
             elif record.kind == "turn" and record.status in _EVENTS:
                 for other in await self._see_event(turns, record, turn, outermost):
                     await self._read_turn(turns, other, outermost, None, done)
+            elif record.kind == "ticket" and record.status == TicketState.APPROVED.value:
+                for number in decision_of(record).get(VOUCHES, ()):
+                    turns.seen.index.vouch(number)
         tail.advance(newer)
 
     async def _see_event(self, turns: SeenTurns, record: Stored, turn: str, outermost: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -12,10 +12,10 @@ from interlock.engine import links_of, taking_back
 from interlock.errors import NotAllowed
 from interlock.operations.key_states import part_landed_message
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload, store_digest
-from interlock.ports import Store
+from interlock.ports import Query, Store
 from interlock.principals import check_vouched, default_principal, kind_of
 from interlock.records import Stored
-from interlock.review import approval_fault, decision_of, decisions_fault, is_party, opening_fault, voice_of
+from interlock.review import VOUCHES, approval_fault, decision_of, decisions_fault, is_party, opening_fault, voice_of
 from interlock.review.identity import authenticate
 from interlock.state import Claimed, ClaimState, Ticket, TicketKind, TicketState
 from interlock.transitions import (
@@ -43,11 +43,17 @@ _LATE = "nobody decided in time"
 
 
 async def decide_ticket(
-    writer: LedgerWriter, name: str, state: TicketState, reason: str, look: Look | None = None
+    writer: LedgerWriter,
+    name: str,
+    state: TicketState,
+    reason: str,
+    look: Look | None = None,
+    vouch: Sequence[int] = (),
 ) -> int:
     """Approve or deny a ticket about a call or an effect; the id of the decision's record.
 
-    `look` is how a change of which somebody says whether it landed is looked at, where its resource is at hand.
+    `look` is how a change of which somebody says whether it landed is looked at, where its resource is at hand. `vouch`
+    are the records of results of its turn that whoever approves has looked at, and says that they are meant.
     """
     if writer.faults is not None:
         writer.faults.at("decide.read")
@@ -57,13 +63,45 @@ async def decide_ticket(
             f"ticket {name!r} asks whether an answer may leave: decide it with answers.decide (interlock.answers),"
             " which releases or rejects the answer, too, or with interlock review"
         )
-    return await record_decision(writer, ticket, state, reason, look)
+    said: dict[str, Json] = {}
+    if vouch:
+        await _refuse_odd_sources(writer, ticket, state, vouch)
+        said = {VOUCHES: sorted(set(vouch))}
+    return await record_decision(writer, ticket, state, reason, look, said)
+
+
+async def _refuse_odd_sources(writer: LedgerWriter, ticket: Ticket, state: TicketState, vouch: Sequence[int]) -> None:
+    """What is vouched for counts for the rest of the turn: it has to be something that was read in it."""
+    if ticket.kind is not TicketKind.CHANGE or state is not TicketState.APPROVED or ticket.turn is None:
+        raise NotAllowed("results are vouched for by whoever approves a call of a turn")
+    if ticket.terms.quorum > 1:
+        raise NotAllowed("where several have to approve, results are not vouched for: nobody else saw which")
+    own = {ticket.turn}
+    if ticket.record is not None:
+        own |= {root for record in await _calls_of(writer, ticket.record) if (root := record.content().root_turn)}
+    for number in vouch:
+        found = await _calls_of(writer, number)
+        if not found or own.isdisjoint((found[0].turn, found[0].content().root_turn)):
+            raise NotAllowed(
+                f"record {number} is no call of the turn of ticket {ticket.id!r}; see interlock turns show"
+            )
+
+
+async def _calls_of(writer: LedgerWriter, number: int) -> list[Stored]:
+    writer.at("decide.vouch")
+    found = [record async for record in writer.store.records(Query(after=number - 1, until=number))]
+    return [record for record in found if record.kind == "call"]
 
 
 async def record_decision(
-    writer: LedgerWriter, ticket: Ticket, state: TicketState, reason: str, look: Look | None = None
+    writer: LedgerWriter,
+    ticket: Ticket,
+    state: TicketState,
+    reason: str,
+    look: Look | None = None,
+    said: Mapping[str, Json] | None = None,
 ) -> int:
-    """What somebody says about a ticket, whatever it asks, if they may; the id of its record."""
+    """What somebody says about a ticket, whatever it asks, if they may, and `said` of it; the id of its record."""
     await refuse_forged(writer.store, ticket)
     name = ticket.id
     if ticket.state is TicketState.SETTLED:
@@ -78,6 +116,7 @@ async def record_decision(
         "tool": ticket.tool,
         "binding": ticket.binding,
         "reason": reason,
+        **(said or {}),
     }
     if is_party(ticket, by):
         what["by_proposer"] = True  # who may approve by the policy, or withdraw

@@ -19,7 +19,7 @@ from interlock.operations.undo import UndoStep, locked_keys
 from interlock.reasons import Reason
 from interlock.records import Stored
 from interlock.review import waiting_message
-from interlock.state import ChangeFilter, TicketKind, TicketState, is_wildcard, state_of
+from interlock.state import ChangeFilter, Ticket, TicketKind, TicketState, is_wildcard, state_of
 from interlock.values import Call, Json, Lock, Mode, Outcome, Problem, Status
 
 Run = Callable[[Call], Awaitable[Outcome]]
@@ -209,21 +209,27 @@ async def resume(run: Run, ctx: EngineContext, name: str, locks: tuple[Lock, ...
     ticket = await ctx.store.ticket(name)
     if ticket is None:
         raise NotAllowed(f"there is no ticket {name!r}; see interlock review list")
-    if ticket.kind is not TicketKind.CHANGE or ticket.record is None:
-        about = "whether an answer may leave" if ticket.kind is TicketKind.ANSWER else "whether an effect landed"
-        raise NotAllowed(f"ticket {name!r} asks {about}; there is no call to resume")
+    call = await call_of_ticket(ctx, ticket)
     if state_of(ticket, await ctx.store.now_us(ctx.clock.now_us())) is TicketState.OPEN:
         problem = Problem(reason=Reason.NEEDS_REVIEW, message=waiting_message(ticket))
         said, waits = problem.message, Status.PARKED
         return Outcome(ticket.call, ticket.tool, waits, said=said, problem=problem, ticket=name)
+    return await run(msgspec.structs.replace(call, ticket=name, locks=locks))
+
+
+async def call_of_ticket(ctx: EngineContext, ticket: Ticket) -> Call:
+    """The call that waits for a ticket; `NotAllowed` if it cannot be made from its record."""
+    name = ticket.id
+    if ticket.kind is not TicketKind.CHANGE or ticket.record is None:
+        about = "whether an answer may leave" if ticket.kind is TicketKind.ANSWER else "whether an effect landed"
+        raise NotAllowed(f"ticket {name!r} asks {about}; there is no call to make")
     record, whole = await read_record(ctx, ticket.record)
     if record is None:
         raise NotAllowed(f"the call behind ticket {name!r} is not in the ledger; run audit verify")
     content = record.content()
     if content.payload and "arguments" not in whole:
         raise NotAllowed(f"the arguments behind ticket {name!r} have been deleted; propose the call again")
-    call = _recorded_call(record, whole, whole.get("asked") or whole.get("arguments", content.arguments))
-    return await run(msgspec.structs.replace(call, ticket=name, locks=locks))
+    return _recorded_call(record, whole, whole.get("asked") or whole.get("arguments", content.arguments))
 
 
 async def call_of_replay(ctx: EngineContext, step: UndoStep, principal: str) -> Call:
@@ -261,4 +267,5 @@ def _recorded_call(record: Stored, whole: Mapping[str, Json], arguments: Json) -
         lock_keys=locked_keys(record, whole),
         question=whole.get("question"),
         constants=tuple(whole.get("constants", ())),
+        edited=tuple(whole.get("edited", ())),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TypedDict, Unpack
@@ -13,6 +13,7 @@ from interlock.canonical import did_you_mean
 from interlock.engine import Engine, EngineContext
 from interlock.errors import ConfigError
 from interlock.operations.approvals import Look, decide_ticket, decider, decision_state, sweep
+from interlock.operations.edits import edit_call
 from interlock.operations.execute import call_of_replay, call_of_undo, resume, run_replay, run_undo
 from interlock.operations.foresight import foresee
 from interlock.operations.halts import halt, refuse_odd_scope, unhalt
@@ -29,7 +30,7 @@ from interlock.operations.stored_sets import Change, PlannedChange, note_undone,
 from interlock.operations.undo import UndoStep, undo_steps
 from interlock.principals import check_vouched
 from interlock.state import ChangeFilter, Ticket
-from interlock.values import Lock, Outcome
+from interlock.values import Json, Lock, Outcome
 from interlock.wrong_values import refuse_unknown
 
 Locks = Sequence[Lock]
@@ -137,15 +138,45 @@ class Operations:
         return journal(self._ctx, _filter(which, "journal"))
 
     async def decide(
-        self, ticket: str, *, approve: bool, by: str | None = None, token: str | None = None, reason: str = ""
+        self,
+        ticket: str,
+        *,
+        approve: bool,
+        by: str | None = None,
+        token: str | None = None,
+        reason: str = "",
+        vouch: Sequence[int] = (),
     ) -> int:
         """Approve or deny a ticket; the id of the decision's record.
 
+        `vouch`: records of results of its turn of which whoever approves says that they are meant, for the rest of it.
         As whoever runs this, as the service of a token, or as somebody whom the application has authenticated (`by`),
         where the policy takes its word for that (`[review] vouched`).
         """
         state = decision_state(approve)
-        return await decide_ticket(await self.decider(ticket, by, token), ticket, state, reason, self.look)
+        return await decide_ticket(await self.decider(ticket, by, token), ticket, state, reason, self.look, vouch)
+
+    async def edit(
+        self,
+        ticket: str,
+        arguments: Mapping[str, Json],
+        *,
+        by: str | None = None,
+        token: str | None = None,
+        reason: str = "",
+    ) -> Outcome:
+        """Refuse what a ticket asks, and make its call with these arguments in place of its own.
+
+        Whoever edits it, as in `decide`, is who it is made for from then on: their values come from a person, and where
+        it is to be reviewed again, somebody else decides.
+        """
+        return await self.edit_as(await self.decider(ticket, by, token), ticket, arguments, reason)
+
+    async def edit_as(
+        self, writer: LedgerWriter, ticket: str, arguments: Mapping[str, Json], reason: str = ""
+    ) -> Outcome:
+        """The same, by whoever is known already to be who they say."""
+        return await edit_call(self._run, self._ctx, writer, ticket, arguments, reason)
 
     @property
     def look(self) -> Look:

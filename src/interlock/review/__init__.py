@@ -1,7 +1,14 @@
 """Review: tickets, who may decide them, and what an approval is good for."""
 
 from interlock.openings import ticket_digest
-from interlock.review.evidence import approval_fault, chained_record, decision_of, decisions_fault, opening_fault
+from interlock.review.evidence import (
+    VOUCHES,
+    approval_fault,
+    chained_record,
+    decision_of,
+    decisions_fault,
+    opening_fault,
+)
 from interlock.review.terms import Terms, key_faults, terms_of
 from interlock.review.tickets import (
     denial_message,
@@ -15,6 +22,7 @@ from interlock.review.tickets import (
 )
 
 __all__ = [
+    "VOUCHES",
     "Terms",
     "approval_fault",
     "chained_record",

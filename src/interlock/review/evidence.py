@@ -13,6 +13,8 @@ from interlock.review.identity import authenticate
 from interlock.state import Approval, Ticket, TicketState
 from interlock.values import Json
 
+VOUCHES = "vouches"
+"""In an approval: the records of results that whoever gave it has looked at, and says that they are meant."""
 _LOOKS = 5
 _UNDECIDED = (TicketState.OPEN, TicketState.APPROVED)
 _REFUSALS = {"denied": "denied", "expired": "expired", "reviewed": "rejected"}

@@ -16,6 +16,8 @@ class Label(StrEnum):
 
     USER = "user"
     """The user's own words."""
+    PERSON = "person"
+    """Somebody who decides a ticket has filled it in, or has vouched for its source."""
     CONSTANT = "constant"
     """A choice or a default of the tool itself, or what the application or an operator fills in."""
     OWN = "own"

@@ -26,6 +26,11 @@ TAKEN_BACK = Origin((Occurrence(0, "", "the record of what is taken back", Label
 BY_APPLICATION = Origin((Occurrence(0, "", "the application", Label.CONSTANT, whole=True),))
 
 
+def origin_of_edit(who: str) -> Origin:
+    """Where a value came from that somebody has put in place of what a ticket asks about."""
+    return Origin((Occurrence(0, "", f"an edit by {who}", Label.PERSON, whole=True),))
+
+
 class GivenValues(msgspec.Struct, frozen=True):
     """What is known of the values of a call without a look at its turn, and what is to be written down of them."""
 

@@ -55,6 +55,8 @@ _LINKS = ("link", "links", "url", "urls")
 _MARKS = ".,;:!?()[]{}<>\"'`"
 _FIELDS, _TEXTS = (Label.OWN, Label.PLAIN), (Label.FREE, Label.OUTSIDERS)
 _LEAST_NAME = 3
+_PROSE = (Label.MODEL, Label.ECHO)
+_BY_PERSON = Label.PERSON
 _BY_USER = Label.USER  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 
 
@@ -75,6 +77,7 @@ class OriginIndex:
         self._whole: dict[str, list[int]] = {}
         self._values: dict[tuple[str, str], list[int]] = {}
         self._words = TextWords()
+        self._vouched: set[int] = set()
         self._user = " "
         self._says_day = False
         self._fields: set[tuple[int, str]] = set()
@@ -97,6 +100,10 @@ class OriginIndex:
         self._says_day = self._says_day or any(_is_wanted(form, one) for one in find_values(form) if one.kind == "date")
         for number in {NUMBERS[word] for word in words if word in NUMBERS}:
             self._add(at, number, [("number", number)], {})
+
+    def vouch(self, record: int) -> None:
+        """A person has looked at what this call has returned, and says that it is meant."""
+        self._vouched.add(record)
 
     def add_result(
         self, record: int, tool: str, arguments: Json, value: Json, labels: FieldLabels, shown: Json = None
@@ -323,6 +330,8 @@ class OriginIndex:
     def _place(self, number: int, *, whole: bool, sole: bool, rivalled: bool = False) -> Occurrence:
         at = self._leaves[number].at
         label = at.label if whole or at.parts is None else at.parts
+        if self._vouched and at.record in self._vouched and label not in _PROSE:
+            label = _BY_PERSON
         return Occurrence(
             at.record, at.tool, at.path, label, whole, sole, at.pointed, at.asked, rivalled, at.row, at.page,
             at.passed_over, at.named,

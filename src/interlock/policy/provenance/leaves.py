@@ -22,6 +22,7 @@ TELLING = 4
 _TELLING_NUMBER = 3
 _OWN, _PLAIN, _FREE, _OUTSIDERS, _ECHO = Label.OWN, Label.PLAIN, Label.FREE, Label.OUTSIDERS, Label.ECHO
 _NO_VALUES: frozenset[tuple[str, str]] = frozenset()
+_LONG_KEY = 14
 _MOST_LEAVES = 100_000
 """Of one result; what comes after them is from nowhere."""
 
@@ -81,6 +82,7 @@ IndexEntry = tuple[LeafPlace, str, Collection[tuple[str, str]], Mapping[str, int
 def entries_of(source: ResultSource, value: Json) -> Iterator[IndexEntry]:
     """What an index takes in of a result."""
     is_flat = isinstance(value, dict) and not any(isinstance(item, dict | list | tuple) for item in value.values())
+    is_flat = is_flat and not any(map(_is_leading_key, value))
     return _entries_of_object(source, value) if is_flat else _entries_of_rows(source, value)
 
 
@@ -288,15 +290,25 @@ def flatten(path: tuple[str, ...], value: Json, *, inner: bool = True) -> Iterat
 
 
 def _own_leaves(path: tuple[str, ...], row: Json) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The leaves of a row, without those of objects inside; most are its fields."""
+    """The leaves of a row, without those of objects inside; most are its fields. A key that is an address, an account
+    or a link is one, too: `{"shared_with": {"ann@x.example": "r"}}`."""
     if not isinstance(row, dict):
         yield from flatten(path, row, inner=False)
         return
     for key, item in row.items():
+        if _is_leading_key(key):
+            yield path, key
         if isinstance(item, list | tuple):
             yield from flatten((*path, str(key)), item, inner=False)
         elif not isinstance(item, dict):
             yield (*path, str(key)), item
+
+
+def _is_leading_key(key: object) -> bool:
+    text = str(key)
+    # Most keys are names of fields, and need no second look.
+    may_lead = "@" in text or "." in text or len(text) >= _LONG_KEY
+    return may_lead and any(found.kind in LEADING for found in find_values(form_of(text)))
 
 
 def _objects(path: tuple[str, ...], value: Json) -> Iterator[tuple[tuple[str, ...], Json]]:

@@ -6,7 +6,8 @@ from interlock.tools.labels import Label
 from interlock.values import Value
 
 # Looked up once: on Python 3.11 a member of an enum costs as much as a call.
-_SAID, _FIELDS = (Label.USER, Label.CONSTANT), (Label.OWN, Label.PLAIN)
+_SAID, _FIELDS = (Label.USER, Label.PERSON, Label.CONSTANT), (Label.OWN, Label.PLAIN)
+_PERSON = Label.PERSON
 _OWN, _ECHO, _PROSE = Label.OWN, Label.ECHO, (Label.MODEL, Label.ECHO)
 
 
@@ -43,7 +44,8 @@ class Occurrence(Value, frozen=True):
             return self.path
         field = f", field {self.path}" if self.path else ""
         asked = f"({self.asked})" if self.asked else ""
-        return f"{self.tool}{asked}{field}, record {self.record}"
+        vouched = ", which a person has vouched for" if self.label is _PERSON else ""
+        return f"{self.tool}{asked}{field}, record {self.record}{vouched}"
 
 
 class Origin(Value, frozen=True):
@@ -57,7 +59,8 @@ class Origin(Value, frozen=True):
 
     @property
     def user(self) -> bool:
-        """It stands in the user's own words, or is a choice or default of the tool."""
+        """It stands in the user's own words, a person has filled it in or vouched for it, or it is a choice or default
+        of the tool."""
         return self.nothing or any(place.label in _SAID for place in self.places)
 
     @property
