@@ -193,6 +193,8 @@ def other_tickets(body: str) -> Iterator[Ticket]:
             values = [*first, value[:-1]] if value else []
         elif isinstance(value, bool):
             values = [not value]
+        elif field.name == "parties":
+            values = [(*value, "user:x"), value[:-1]]
         else:
             values = list(other_values(field.name, "INT" if field.name in ("record", "intent") else "", value))
         yield from (msgspec.structs.replace(ticket, **{field.name: new}) for new in values if new != value)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from interlock import Outcome, Runtime, Status, Tool
+from interlock.answers import Agent, Answers
 from interlock.audit import verify
 from interlock.cli.main import main
-from interlock.errors import NotAllowed
+from interlock.errors import ConfigError, NotAllowed
 from interlock.ports import Query
 from tests.conftest import expect
 
@@ -120,6 +122,11 @@ async def test_whoever_edits_a_call_does_not_approve_it() -> None:
         assert edited.ticket is not None
         with pytest.raises(NotAllowed, match="user:anna asked for this"):
             await runtime.operations.decide(edited.ticket, approve=True, by="user:anna")
+        # Nor does whoever has asked for it before.
+        with pytest.raises(NotAllowed, match="asked for this"):
+            await runtime.operations.decide(edited.ticket, approve=True)
+        with pytest.raises(NotAllowed, match="asked for this"):
+            await runtime.operations.edit(edited.ticket, {"recipient": GOOD})
         await runtime.operations.decide(edited.ticket, approve=True, by="user:berta")
         made = await runtime.operations.resume(edited.ticket)
         assert made.status is Status.OK
@@ -177,6 +184,53 @@ async def test_an_edit_is_made_once_however_often_it_is_asked_for(store_url: str
             await runtime.operations.edit(held, changes, by="user:berta")
 
 
+async def test_an_edit_is_not_used_up_by_a_call_of_the_agent() -> None:
+    bank = Bank()
+    async with Runtime.open("memory://", policy=TRACED, tools=bank.tools) as runtime:
+        await _read(runtime, "a.txt")
+        held = await _ask(runtime)
+        for name in (held, f"{held}-edited"):
+            await runtime.call("read_note", {"name": "b.txt"}, call_id=name, **ABOUT)
+        made = await runtime.operations.edit(held, {"recipient": GOOD, "amount": 40.0}, by="user:anna")
+        assert made.status is Status.OK
+
+
+async def test_where_several_have_to_approve_nobody_edits_alone() -> None:
+    bank = Bank()
+    async with Runtime.open("memory://", policy={**ASKED, "review": {**REVIEW, "quorum": 2}}, tools=bank.tools) as one:
+        held = await _ask(one)
+        with pytest.raises(NotAllowed, match="nobody edits alone"):
+            await one.operations.edit(held, {"amount": 40.0}, by="user:anna")
+
+
+async def test_each_edit_keeps_the_name_of_whoever_made_it() -> None:
+    bank = Bank()
+    policy = {**TRACED, "rule": [ALLOW, ASKS]}
+    async with Runtime.open("memory://", policy=policy, tools=bank.tools) as runtime:
+        held = await _ask(runtime)
+        once = await runtime.operations.edit(held, {"recipient": GOOD}, by="user:anna")
+        twice = await runtime.operations.edit(expect(once.ticket), {"amount": 40.0}, by="user:berta")
+        await runtime.operations.decide(expect(twice.ticket), approve=True, by="user:carl")
+        made = await runtime.operations.resume(expect(twice.ticket))
+        origins = (await _record_of(runtime, made)).verdict.origins
+        assert origins == {"recipient": "an edit by user:anna", "amount": "an edit by user:berta"}
+
+
+async def test_a_part_of_a_list_that_was_not_edited_is_nobodys_word() -> None:
+    paid = {"type": "object", "properties": {"recipient": {"type": "string"}, "amount": {"type": "number"}}}
+    schema = {"type": "object", "properties": {"payments": {"type": "array", "items": paid}}}
+    pay = Tool.from_schema("send_all", lambda _given: True, schema=schema, effect="send", roles={"payments": "sink"})
+    bank = Bank()
+    async with Runtime.open("memory://", policy=TRACED, tools=[*bank.tools, pay]) as runtime:
+        await _read(runtime, "a.txt")
+        wanted = {"payments": [{"recipient": EVIL, "amount": 500.0}]}
+        held = await runtime.call("send_all", wanted, **ABOUT)
+        assert held.status is Status.PARKED
+        changed = {"payments": [{"recipient": EVIL, "amount": 400.0}]}
+        again = await runtime.operations.edit(expect(held.ticket), changed, by="user:anna")
+        assert again.status is Status.PARKED
+
+
 class _Dies(Exception):
     pass
 
@@ -222,6 +276,67 @@ async def test_what_a_person_has_vouched_for_holds_for_the_rest_of_the_turn_and_
         assert anew.status is Status.PARKED
 
 
+async def test_what_was_vouched_for_in_a_turn_is_not_in_the_next_one_of_a_session() -> None:
+    bank = Bank()
+    async with Runtime.open("memory://", policy=TRACED, tools=bank.tools) as runtime:
+        session = Answers(runtime).session("s")
+        agent = Agent(
+            name="agent", tools=("read_note", "send_money"), default="read_note", semantic=False, max_retries=0
+        )
+        async with await session.turn("Please see to the notes", agent=agent) as turn:
+            read = await turn.call("read_note", {"name": "b.txt"})
+            held = await turn.call("send_money", {"recipient": GOOD, "amount": 10.0})
+            ticket, record = expect(held.ticket), expect(read.record)
+            await runtime.operations.decide(ticket, approve=True, by="user:anna", vouch=[record])
+            assert (await turn.call("send_money", {"recipient": THIRD, "amount": 10.0})).status is Status.OK
+            await turn.finish("It is a note.")
+        async with await session.turn("And now the rest", agent=agent) as turn:
+            later = await turn.call("send_money", {"recipient": THIRD, "amount": 11.0})
+            assert later.status is Status.PARKED
+            await turn.finish("It waits.")
+
+
+async def test_a_memory_does_not_make_a_value_better_that_was_vouched_for_once() -> None:
+    bank, told = Bank(), dict[str, str]()
+
+    async def save(given: dict[str, Any]) -> bool:
+        told["account"] = given["text"]
+        return True
+
+    tools = [
+        *bank.tools,
+        Tool.from_schema("save_note", save, schema=_schema(text="string"), effect="send", repeatable=True),
+        Tool.from_schema("recall", lambda _given: dict(told), schema=_schema(), effect="read", recalls=("save_note",)),
+    ]
+    async with Runtime.open("memory://", policy=TRACED, tools=tools) as runtime:
+        read = await _read(runtime, "b.txt")
+        held = await _ask(runtime, GOOD, 10.0)
+        await runtime.operations.decide(held, approve=True, by="user:anna", vouch=[read])
+        saved = await runtime.call("save_note", {"text": THIRD}, **ABOUT)
+        assert saved.status is Status.OK
+        later: dict[str, Any] = {**ABOUT, "turn": "t2"}
+        await runtime.call("recall", {}, **later)
+        anew = await runtime.call("send_money", {"recipient": THIRD, "amount": 11.0}, **later)
+        assert anew.status is Status.PARKED
+
+
+async def test_a_vouch_that_was_written_into_a_row_is_worth_nothing(tmp_path: Path) -> None:
+    bank, url = Bank(), f"sqlite:///{tmp_path / 'ledger.db'}"
+    async with Runtime.open(url, policy=TRACED, tools=bank.tools) as runtime:
+        read = await _read(runtime, "b.txt")
+        held = await _ask(runtime, GOOD, 10.0)
+        await runtime.operations.decide(held, approve=True, by="user:anna")
+    with sqlite3.connect(tmp_path / "ledger.db") as database:
+        changed = database.execute(
+            "UPDATE records SET body = replace(body, '\"reason\":\"\"', ?) WHERE kind = 'ticket'",
+            (f'"reason":"","vouches":[{read}]',),
+        )
+        assert changed.rowcount == 1
+        assert '"vouches"' in str(database.execute("SELECT body FROM records WHERE kind = 'ticket'").fetchall())
+    async with Runtime.open(url, policy=TRACED, tools=bank.tools) as runtime:
+        await _ask(runtime, THIRD, 10.0)
+
+
 async def test_an_approval_alone_vouches_for_nothing() -> None:
     bank = Bank()
     async with Runtime.open("memory://", policy=TRACED, tools=bank.tools) as runtime:
@@ -243,6 +358,9 @@ async def test_only_what_was_read_in_the_turn_can_be_vouched_for_by_whoever_appr
             await decide(held, approve=True, by="user:anna", vouch=[elsewhere])
         with pytest.raises(NotAllowed, match="no call of the turn"):
             await decide(held, approve=True, by="user:anna", vouch=[999])
+        for odd in ([True], ["1"], read):
+            with pytest.raises(ConfigError, match="numbers of records"):
+                await decide(held, approve=True, by="user:anna", vouch=odd)  # type: ignore[arg-type]
         with pytest.raises(NotAllowed, match="by whoever approves"):
             await decide(held, approve=False, by="user:anna", vouch=[read])
     several = {**TRACED, "review": {**REVIEW, "quorum": 2}}

@@ -258,6 +258,8 @@ class Ticket(Value, frozen=True):
     reminded_us: int = 0
     account: str = ""
     """The account of the operating system that it was asked from, whatever name the program gave: it is a party too."""
+    parties: tuple[str, ...] = ()
+    """Who had a part in the call before it was edited: they decide it no more than before."""
 
     def reminder_is_due(self, now_us: int) -> bool:
         """Whether nobody has been reminded for long enough."""

@@ -144,8 +144,10 @@ class Call(Value, frozen=True):
     """What the user has said, where no turn was opened with it: values that stand in it are the user's own."""
     constants: tuple[str, ...] = ()
     """Arguments that the application fills in itself: where they come from is not for a rule to ask."""
-    edited: tuple[str, ...] = ()
-    """Arguments that its principal has put in place of what a ticket asked about."""
+    edited: dict[str, str] = {}
+    """Arguments that somebody has put in place of what a ticket asked about, and who."""
+    parties: tuple[str, ...] = ()
+    """Who had a part in it before that."""
     found_in: str | None = None
     """The turn in which its values were found, where it is made outside of that: they keep their labels."""
     locks: tuple[Lock, ...] = ()

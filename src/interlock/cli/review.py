@@ -292,10 +292,10 @@ async def _decide(given: argparse.Namespace, state: TicketState, *, quiet: bool 
         ticket = await _ticket(store, given.ticket)
         writer = await _writer(given, store)
         by = writer.by
-        if ticket.kind is TicketKind.ANSWER:
+        vouch = getattr(given, "vouch", [])
+        if ticket.kind is TicketKind.ANSWER and not vouch:
             number = await decide_answer(writer, ticket.id, state, given.reason, getattr(given, "answer", ""))
         else:
-            vouch = getattr(given, "vouch", ())
             async with _looking(given, ticket, state) as look:
                 number = await decide_ticket(writer, ticket.id, state, given.reason, look, vouch)
         after = await _ticket(store, given.ticket)

@@ -58,7 +58,7 @@ async def trace_arguments(ctx: EngineContext, accepted: Accepted, turn: FoldedTu
 def _values_given(ctx: EngineContext, accepted: Accepted) -> GivenValues:
     call, taken_back = accepted.facts.call, accepted.facts.call.undoes is not None
     origins = dict.fromkeys(call.constants, BY_APPLICATION)
-    origins |= dict.fromkeys(call.edited, origin_of_edit(call.principal)) if call.edited else {}
+    origins |= {field: origin_of_edit(who) for field, who in call.edited.items()}
     origins |= dict.fromkeys(accepted.facts.arguments, TAKEN_BACK) if taken_back else {}
     return GivenValues(origins, taken_back or bool(call.edited), ctx.digest if accepted.binding.recalled else None)
 

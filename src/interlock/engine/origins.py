@@ -17,8 +17,7 @@ from interlock.engine.turns import FoldedTurn
 from interlock.policy.provenance import TurnHistory
 from interlock.ports import Faults, Store
 from interlock.records import Content, Stored
-from interlock.review import VOUCHES, decision_of
-from interlock.state import TicketState
+from interlock.review import vouched_records
 from interlock.tools import Tool
 from interlock.tools.labels import FieldLabels, Label
 from interlock.values import Call, Json, Status
@@ -108,8 +107,9 @@ class OriginIndexes:
             elif record.kind == "turn" and record.status in _EVENTS:
                 for other in await self._see_event(turns, record, turn, outermost):
                     await self._read_turn(turns, other, outermost, None, done)
-            elif record.kind == "ticket" and record.status == TicketState.APPROVED.value:
-                for number in decision_of(record).get(VOUCHES, ()):
+            elif record.kind == "ticket" and turn not in turns.earlier:
+                self._at("origins.vouched")
+                for number in await vouched_records(self._store, record):
                     turns.seen.index.vouch(number)
         tail.advance(newer)
 

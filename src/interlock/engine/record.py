@@ -340,8 +340,8 @@ def _planned_beside(ctx: EngineContext, ended: Ended, plan: Plan, content: Conte
         beside["diff"] = plan.diff
     if content.keys != plan.keys:  # whoever wants them forgotten names them as they are
         beside["keys"] = list(plan.keys)
-    said = {"question": call.question, "constants": list(call.constants), "edited": list(call.edited)}
-    said["lock_keys"] = list(call.lock_keys)
+    said = {"question": call.question, "constants": list(call.constants), "edited": call.edited}
+    said |= {"parties": list(call.parties), "lock_keys": list(call.lock_keys)}
     return beside | {name: value for name, value in said.items() if value}
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from interlock.budget import charges
 from interlock.engine import links_of, taking_back
-from interlock.errors import NotAllowed
+from interlock.errors import ConfigError, NotAllowed
 from interlock.operations.key_states import part_landed_message
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload, store_digest
 from interlock.ports import Query, Store
@@ -72,6 +72,8 @@ async def decide_ticket(
 
 async def _refuse_odd_sources(writer: LedgerWriter, ticket: Ticket, state: TicketState, vouch: Sequence[int]) -> None:
     """What is vouched for counts for the rest of the turn: it has to be something that was read in it."""
+    if not isinstance(vouch, list | tuple) or not all(type(number) is int for number in vouch):
+        raise ConfigError(f"vouch= is a list of numbers of records, not {vouch!r:.80}")
     if ticket.kind is not TicketKind.CHANGE or state is not TicketState.APPROVED or ticket.turn is None:
         raise NotAllowed("results are vouched for by whoever approves a call of a turn")
     if ticket.terms.quorum > 1:
@@ -81,6 +83,8 @@ async def _refuse_odd_sources(writer: LedgerWriter, ticket: Ticket, state: Ticke
         own |= {root for record in await _calls_of(writer, ticket.record) if (root := record.content().root_turn)}
     for number in vouch:
         found = await _calls_of(writer, number)
+        if found and found[0].content().repeats is not None:
+            raise NotAllowed(f"record {number} only repeats record {found[0].content().repeats}; vouch for that")
         if not found or own.isdisjoint((found[0].turn, found[0].content().root_turn)):
             raise NotAllowed(
                 f"record {number} is no call of the turn of ticket {ticket.id!r}; see interlock turns show"

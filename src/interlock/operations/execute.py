@@ -267,5 +267,6 @@ def _recorded_call(record: Stored, whole: Mapping[str, Json], arguments: Json) -
         lock_keys=locked_keys(record, whole),
         question=whole.get("question"),
         constants=tuple(whole.get("constants", ())),
-        edited=tuple(whole.get("edited", ())),
+        edited=dict(whole.get("edited", {})),
+        parties=tuple(whole.get("parties", ())),
     )

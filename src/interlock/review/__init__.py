@@ -8,6 +8,7 @@ from interlock.review.evidence import (
     decision_of,
     decisions_fault,
     opening_fault,
+    vouched_records,
 )
 from interlock.review.terms import Terms, key_faults, terms_of
 from interlock.review.tickets import (
@@ -39,5 +40,6 @@ __all__ = [
     "terms_of",
     "ticket_digest",
     "voice_of",
+    "vouched_records",
     "waiting_message",
 ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 
 from interlock.errors import NotAllowed
 from interlock.openings import Digest, ticket_digest
-from interlock.ports import Ledger, Query, digest_of, genesis, keyed_digest, link
+from interlock.ports import Ledger, Query, Store, digest_of, genesis, keyed_digest, link
 from interlock.principals import is_same
 from interlock.records import Stored
 from interlock.review.identity import authenticate
@@ -16,6 +18,7 @@ from interlock.values import Json
 VOUCHES = "vouches"
 """In an approval: the records of results that whoever gave it has looked at, and says that they are meant."""
 _LOOKS = 5
+_APPROVED = TicketState.APPROVED.value
 _UNDECIDED = (TicketState.OPEN, TicketState.APPROVED)
 _REFUSALS = {"denied": "denied", "expired": "expired", "reviewed": "rejected"}
 """The statuses of records that may refuse a ticket, and what they say then."""
@@ -44,6 +47,17 @@ async def approval_fault(ledger: Ledger, ticket: Ticket, digest: Digest) -> str 
     if len(voices) < ticket.terms.quorum:
         return f"the ledger knows of {len(voices)} of the {ticket.terms.quorum} approvals that it needs"
     return None
+
+
+async def vouched_records(store: Store, record: Stored) -> tuple[int, ...]:
+    """What an approval vouches for, if it is one that the ledger holds."""
+    what = decision_of(record)
+    numbers: list[int] = what.get(VOUCHES) or []
+    ticket = await store.ticket(str(what.get("ticket"))) if numbers and record.status == _APPROVED else None
+    if ticket is None or record.id not in [said.record for said in ticket.approvals]:
+        return ()
+    digest = partial(digest_of, keyed_digest(store.identity.digest_key))
+    return () if await approval_fault(store, ticket, digest) is not None else tuple(numbers)
 
 
 async def decisions_fault(ledger: Ledger, ticket: Ticket) -> str | None:

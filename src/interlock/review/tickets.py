@@ -38,6 +38,7 @@ def open_ticket(terms: Terms, call: Call, plan: Plan, verdict: Verdict, now_us: 
         terms=terms.of(verdict.rule),
         remind_us=terms.remind_us,
         rule=verdict.rule,
+        parties=call.parties,
     )
 
 
@@ -101,16 +102,17 @@ def is_party(ticket: Ticket, name: str) -> bool:
 
 
 def parties_of(ticket: Ticket) -> tuple[str, ...]:
-    """Who asked, for whom, from which account, and who acts, where that is the name of a principal; each once."""
+    """Who asked, for whom, from which account, who acts, where that is the name of a principal, and who had a part in
+    it before it was edited; each once."""
     actor = ticket.actor if kind_of(ticket.actor) else ""
-    names = (ticket.asked_by, ticket.on_behalf_of, ticket.account, actor)
+    names = (ticket.asked_by, ticket.on_behalf_of, ticket.account, actor, *ticket.parties)
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _own_question(ticket: Ticket, by: str) -> str:
     """Why whoever is a party to a ticket does not decide it, and who can."""
     alone = "(for one person alone: self_approval = true in [review])"
-    if any(is_same(by, name) for name in (ticket.asked_by, ticket.on_behalf_of, ticket.actor)):
+    if any(is_same(by, name) for name in (ticket.asked_by, ticket.on_behalf_of, ticket.actor, *ticket.parties)):
         return f"{by} asked for this, so somebody else decides {alone}"
     return (
         f"this was asked for from the account {by}, in the name of {ticket.asked_by}, so somebody else decides:"

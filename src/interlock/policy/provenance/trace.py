@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from interlock.policy.provenance.argument_origins import HERE, ArgumentOrigins, GivenValues, leads_far, leaves_in
 from interlock.policy.provenance.normal_forms import LONGEST_TEXT, find_values, form_of
 from interlock.policy.provenance.origin import Occurrence, Origin
@@ -125,23 +127,25 @@ class Trace:
             if field in self._given.origins:
                 continue
             found |= {
-                one.form: None for one, origin in self._origins.find_links(value) if not self._origins.is_known(origin)
+                one.form: None for one, origin in self._origins.find_links(value) if not self._stays_known(origin)
             }
             for leaf in leaves_in(value):
                 form = form_of(leaf)
                 numbers = [one for one in find_values(form) if one.kind == "number" and leads_far(one)]
                 found |= {
-                    one.form: None for one in numbers if not self._origins.is_known(self._origins.index.find(one.form))
+                    one.form: None for one in numbers if not self._stays_known(self._origins.index.find(one.form))
                 }
                 is_value = role in (_SINK, _SELECTOR) or (role is _CONTENT and len(form) <= _SHORT_TEXT)
                 origin = self._origins.of_leaf(field, leaf) if is_value and form else None
-                if (
-                    origin is not None
-                    and not self._origins.is_known(origin)
-                    and (origin.places or role is not _CONTENT)
-                ):
+                if origin is not None and not self._stays_known(origin) and (origin.places or role is not _CONTENT):
                     found[form] = None
         return tuple(digest(form.encode("utf-8", "replace")) for form in found)
+
+    def _stays_known(self, origin: Origin) -> bool:
+        """Whether it comes from somewhere good that is so after this turn, too: not what a person has vouched for."""
+        places = tuple(place for place in origin.places if place.label is not Label.PERSON)
+        kept = origin if len(places) == len(origin.places) else msgspec.structs.replace(origin, places=places)
+        return self._origins.is_known(kept)
 
     def summary(self, arguments: dict[str, Json]) -> dict[str, str]:
         """For each argument, in a few words, where its value came from."""
