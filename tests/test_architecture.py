@@ -37,6 +37,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "openings",
             "wrong_values",
             "first_use",
+            "toml",
         }
     ),
     frozenset({"tools", "policy", "budget", "resilience", "audit", "metrics", "stores", "resources"}),
@@ -57,6 +58,8 @@ SIDEWAYS = {
     ("canonical", "values"),
     ("config", "canonical"),
     ("config", "errors"),
+    ("config", "toml"),
+    ("cli", "adapters"),
     ("config", "values"),
     ("principals", "errors"),
     ("state", "principals"),
@@ -92,6 +95,7 @@ STATE_ALLOWED = {  # file -> why it may hold a ContextVar or a global
     "adapters/adk/plugin.py": "the turn that delegates, for agents that ADK starts under another invocation; and what a"
     " program waits for, which neither a session nor an invocation tells apart",
     "adapters/adk/tools.py": "the ADK tool behind the call that is on the path in this task",
+    "adapters/mcp/downstream.py": "the call of a client of the gateway that is on the path in this task",
     "answers/runner.py": "the turn that a model is working on in this task, for tools that delegate",
     "tools/wire.py": "what the call that runs in this task or thread has sent, and the context of its threads",
 }

@@ -16,40 +16,17 @@ import msgspec
 
 from interlock.canonical import nearest
 from interlock.errors import ConfigError
+from interlock.toml import parse_toml
 from interlock.values import Mode, shorten
 
 S = TypeVar("S", bound=msgspec.Struct)
 APPLICATIONS = "app"
 """The table of interlock.toml that belongs to applications: `[app.NAME]`."""
+SERVERS = "mcp"
+"""The table that belongs to MCP servers: `[mcp.NAME]`."""
 _STRETCH = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_DEEPEST = 64
-_KEY_PART = r"(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')"
-_DEEP_KEY = re.compile(rf"(?<![\w-]){_KEY_PART}(?:[ \t]*\.[ \t]*{_KEY_PART}){{{_DEEPEST},}}")
-_TOO_DEEP = f"it is nested more than {_DEEPEST} levels deep; make it shallower"
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
-
-
-def parse_toml(text: str) -> dict[str, Any]:
-    """What a TOML text holds; `ValueError` says in a sentence why it cannot be read.
-
-    What is nested without end is refused for all that read such files: whatever quotes it later would go as deep.
-    """
-    import tomllib  # whoever gives settings and policy as values reads no file
-
-    if _DEEP_KEY.search(text) is not None:  # before it is read: tomllib takes the square of a key's length for it
-        raise ValueError(_TOO_DEEP)
-    try:
-        found = tomllib.loads(text)
-    except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-    layer: list[Any] = [found]
-    for _ in range(_DEEPEST):
-        below = [part.values() if isinstance(part, dict) else part for part in layer if isinstance(part, dict | list)]
-        layer = [item for items in below for item in items]
-        if not layer:
-            return found
-    raise ValueError(_TOO_DEEP)
 
 
 def setting(help: str, *, anchor: Literal["file", "database"] | None = None) -> msgspec.Meta:
@@ -65,7 +42,15 @@ class LoadedSettings(msgspec.Struct, Generic[S], frozen=True):
 
     settings: S
     origins: dict[str, str]
-    folder: Path
+    file: Path
+    """The settings file, whether it is there or not; paths are relative to its folder."""
+    servers: dict[str, Any] = {}
+    """What it says of MCP servers, which is checked where they are used."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder that they are for."""
+        return self.file.parent
 
 
 def _accept(_settings: Any, _origins: Mapping[str, str]) -> None: ...
@@ -119,7 +104,8 @@ class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
                 raise ConfigError(f"{origin}: {key}: {error}{way_on}") from None
             origins[key] = origin
 
-        for key, value in self._from_file(path, fields).items():
+        written, servers = self._from_file(path, fields)
+        for key, value in written.items():
             put(key, _anchor_path(value, fields[key], path.parent), str(path))
         for name, text in environment.items():
             if name.startswith(self.prefix) and name not in (self.home, PASSPHRASE):
@@ -132,7 +118,7 @@ class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
                 put(_find_field(key, key, fields), value, "command line")
         settings = self.kind(**values)
         self.check(settings, origins)
-        return LoadedSettings(settings, origins, path.parent)
+        return LoadedSettings(settings, origins, path, servers)
 
     def _path(self, file: str | Path | None, folder: Path | None, environment: Mapping[str, str]) -> Path:
         if file is None:
@@ -141,9 +127,10 @@ class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
             raise ConfigError(f"{file}: there is no such file")
         return Path(file)
 
-    def _from_file(self, path: Path, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def _from_file(self, path: Path, fields: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The settings in a file, and what it says of MCP servers."""
         if not path.exists():
-            return {}
+            return {}, {}
         try:
             found = parse_toml(path.read_text(encoding="utf-8"))
         except (ValueError, OSError) as error:
@@ -153,9 +140,14 @@ class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
             found, where = found.get(part, {}), f"{where}{part}."
             if not isinstance(found, dict):
                 raise ConfigError(f"{where.rstrip('.')}: must be a table")
-        if not self.table and isinstance(found.get(APPLICATIONS), dict):
-            del found[APPLICATIONS]  # each application checks the keys of its own table
-        return {_find_field(key, f"{where}{key}", fields): value for key, value in found.items()}
+        # Whoever a table belongs to checks its keys.
+        others = {
+            key: found.pop(key)
+            for key in (APPLICATIONS, SERVERS)
+            if not self.table and isinstance(found.get(key), dict)
+        }
+        own = {_find_field(key, f"{where}{key}", fields): value for key, value in found.items()}
+        return own, others.get(SERVERS, {})
 
 
 def help_texts(kind: type[msgspec.Struct]) -> dict[str, str]:
@@ -344,6 +336,11 @@ def payload_key_file(named: str, store: str) -> Path | None:
     if named:
         return Path(named).expanduser()
     return _config_folder() / "payloads.key" if store.startswith("sqlite:") else None
+
+
+def read_variable(name: str) -> str | None:
+    """A variable that the settings name: what it holds is a secret, and stands in no file."""
+    return os.environ.get(name)
 
 
 def silence_onnxruntime() -> None:

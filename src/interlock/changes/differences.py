@@ -119,7 +119,7 @@ class _Difference:
                 continue
             if len(self._lines) > _DIFF_LINES + 2:  # beside the two that name the key
                 self._more_fields += 1
-            elif isinstance(one, dict | list) and isinstance(other, dict | list):
+            elif _has_lines(one) and _has_lines(other):
                 self._lines += [f"   {_text(name)}:", *self._compare_lines(one, other)]
             else:
                 shown = _text(name)
@@ -181,7 +181,14 @@ def _only_in(some: list[str], others: list[str]) -> tuple[Counter[str], Counter[
     return ours - theirs, theirs - ours
 
 
+def _has_lines(value: object) -> bool:
+    """Whether it is compared line by line."""
+    return isinstance(value, dict | list) or (isinstance(value, str) and "\n" in value)
+
+
 def _lines(state: Json) -> list[str]:
+    if isinstance(state, str) and "\n" in state:
+        return state.split("\n")
     return [] if state is None else msgspec.json.format(encode_canonical(state), indent=2).decode().split("\n")
 
 

@@ -49,6 +49,8 @@ def _qualify(tool: Tool, naming: KeyOf, arguments: dict[str, Json]) -> tuple[str
     owner = tool.name if tool.resource is None else tool.resource.name
     try:
         found = naming(arguments)
+    except Refusal:
+        raise
     except Exception as error:  # noqa: BLE001 - the tool's own function, on arguments that passed its contract
         log_traceback(f"the key of {tool.name!r}", error, redactor_of(tool, arguments))
         raise Refusal(f"the key of {tool.name!r} cannot be told from the arguments ({type(error).__name__})") from None

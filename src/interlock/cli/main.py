@@ -46,6 +46,7 @@ OWN_COMMANDS = (
     Command("tools", "tools", "contracts of tools: list, show"),
     Command("policy", "policy", "rules: check, coverage, test, explain"),
     Command("audit", "audit", "the ledger: show, export, verify, anchor, rotate, key, accept, verifier, purge, forget"),
+    Command("mcp", "mcp", "servers of tools: add, remove, list, show, pin, profile, serve"),
     Command("metrics", "metrics", "counts, latency, retries and denials"),
     Command("config", "config", "show the settings and where they came from"),
 )

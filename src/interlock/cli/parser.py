@@ -30,6 +30,8 @@ class CommandParser(argparse.ArgumentParser):
     """A parser that knows the commands below it."""
 
     group: argparse._SubParsersAction[CommandParser] | None = None
+    after_dashes: str = ""
+    """What all words behind `--` are called, where a command takes another one there."""
 
     def add_subparsers(self, **options: Any) -> Any:
         """Add commands below this one."""
@@ -46,6 +48,10 @@ def parse_command(parser: CommandParser, words: Sequence[str]) -> argparse.Names
     if parser.group is not None and rest and rest[0].startswith("-") and rest[0] not in ("-h", "--help"):
         what = parser.group.metavar or "command"
         parser.error(f"{rest[0]}: options come after the {what}: {parser.prog} {what} {rest[0]} …")
+    if parser.after_dashes:
+        own = rest.index("--") if "--" in rest else len(rest)
+        setattr(given, parser.after_dashes, rest[own + 1 :])
+        rest = rest[:own]
     try:
         return parser.parse_intermixed_args(rest, given)
     except TypeError:  # argparse cannot mix what takes all that is left: further commands, REMAINDER

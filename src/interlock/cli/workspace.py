@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from interlock.cli.ledger import refuse_no_ledger
 from interlock.cli.options import load_command_settings
@@ -19,11 +19,24 @@ from interlock.runtime import Runtime
 from interlock.tools import Tool
 from interlock.tools.registry import Registry
 
+if TYPE_CHECKING:
+    from interlock.adapters.mcp.servers import McpServers
+
 T = TypeVar("T")
 
 
-def load_tools(loaded: Loaded) -> tuple[Tool, ...]:
-    """Import the tools that the settings name."""
+def find_servers(loaded: Loaded) -> McpServers | None:
+    """The MCP servers that the settings name; None where they name none, and the SDK need not be there."""
+    if not loaded.servers:
+        return None
+    from interlock.adapters.mcp.servers import McpServers, check_terms
+
+    return McpServers(check_terms(loaded.servers), loaded.folder)
+
+
+def load_tools(loaded: Loaded, servers: McpServers | None = None) -> tuple[Tool, ...]:
+    """Import the tools that the settings name, and those of the MCP servers as they were pinned."""
+    servers = find_servers(loaded) if servers is None else servers
     found: list[Tool] = []
     for name in loaded.settings.tools:
         value = import_named(loaded, "tools", name, "TOOLS")
@@ -31,6 +44,7 @@ def load_tools(loaded: Loaded) -> tuple[Tool, ...]:
         if not isinstance(several, list | tuple):
             raise ConfigError(f"tools: {name!r} is neither a Tool nor a list of Tools")
         found.extend(several)
+    found += [] if servers is None else servers.tools
     return tuple(Registry(with_undo(found)))
 
 
@@ -81,10 +95,11 @@ async def open_runtime(given: argparse.Namespace, *, enter: bool = True, exists:
     settings = loaded.settings
     if exists:
         refuse_no_ledger(settings)
+    servers = find_servers(loaded)
     runtime = Runtime.open(
         settings.store,
         policy=settings.policy,
-        tools=load_tools(loaded),
+        tools=load_tools(loaded, servers),
         settings=settings,
         packs=load_packs(loaded),
     )
@@ -92,3 +107,5 @@ async def open_runtime(given: argparse.Namespace, *, enter: bool = True, exists:
         yield await runtime.__aenter__() if enter else runtime
     finally:
         await runtime.close()
+        if servers is not None:
+            await servers.close()

@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from interlock.canonical import Refusal
-from interlock.config import parse_toml
 from interlock.errors import ConfigError
 from interlock.policy.compile import Ruleset
 from interlock.policy.conditions import Facts
 from interlock.policy.decide import judge, missing_grant
 from interlock.policy.provenance import GivenValues, Occurrence, Origin, Trace, TurnHistory
+from interlock.toml import parse_toml
 from interlock.tools import Tool
 from interlock.tools.labels import Label, usual_labels
 from interlock.values import Call, Effect, Json, Mode, Plan, TurnView, Value

@@ -9,7 +9,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from interlock.config import parse_toml
 from interlock.errors import ConfigError, PolicyError
 from interlock.policy.model import ListSpec, Place, Policy
 from interlock.policy.packs import Pack, Use
@@ -26,6 +25,7 @@ from interlock.policy.tables import (
     read_rule,
 )
 from interlock.policy.use import collect_packs, expand_pack
+from interlock.toml import parse_toml
 from interlock.values import Grant, Json, Mode
 from interlock.wrong_values import require_kind
 

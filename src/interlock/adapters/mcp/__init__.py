@@ -4,7 +4,8 @@ from interlock.errors import ConfigError, install_hint
 
 try:
     from interlock.adapters.mcp.gateway import mcp_server, serve_mcp
-    from interlock.adapters.mcp.tools import McpTools, ToolTerms, mcp_tools, pin_mcp_tools
+    from interlock.adapters.mcp.terms import ToolTerms
+    from interlock.adapters.mcp.tools import McpTools, mcp_tools, pin_mcp_tools
     from interlock.adapters.mcp.upstream import Upstream
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):

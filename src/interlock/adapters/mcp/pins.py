@@ -9,8 +9,9 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
+import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import mcp_types as types
@@ -22,6 +23,20 @@ from interlock.values import Json
 
 _SEEN = {"name", "title", "description", "input_schema", "output_schema", "annotations"}
 _LINES = 40
+_AROUND = 40
+_INSTRUCTION = re.compile(
+    r"<\s*/?\s*(?:important|system|secret|instructions?|admin)\b"
+    r"|\b(?:ignore|disregard|forget|override)\b[^.]{0,30}\b(?:previous|prior|above|earlier|other|all)\b[^.]{0,30}"
+    r"\b(?:instructions?|rules?|prompts?|tools?|messages?)"
+    r"|\b(?:do not|don't|never|without)\b[^.]{0,20}\b(?:tell|mention|inform|reveal|telling|informing|mentioning)\b"
+    r"[^.]{0,30}\b(?:user|human|person|anyone|anybody)"
+    r"|\bbefore (?:using|calling|invoking) (?:this|any|other|another)\b[^.]{0,60}"
+    r"\b(?:read|send|call|fetch|include|pass)\b"
+    r"|\b(?:instead of|rather than) (?:using |calling )?(?:the )?(?:other|any other)\b[^.]{0,30}\btools?"
+    r"|~/\.ssh|id_rsa|/etc/passwd|\.env\b[^.]{0,30}\b(?:content|read|include|pass)",
+    re.IGNORECASE,
+)
+"""What descriptions of tools that mean harm say: a first look, not a proof."""
 _HIDDEN = ("Cf", "Co", "Cs", "Cn")
 
 
@@ -55,16 +70,27 @@ class PinsFile(msgspec.Struct, frozen=True):
         beside.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n")
         os.replace(beside, file)
 
-    def pin(self, server: str, offered: Iterable[types.Tool]) -> PinsFile:
-        """With the tools of a server as they are now."""
-        pinned = {one.name: PinnedTool(digest_of(one), _as_seen(one)) for one in offered}
+    def pin(self, server: str, offered: Iterable[types.Tool], accept: Collection[str] = ()) -> PinsFile:
+        """With the tools of a server as they are now, but for those that tell a model what to do, unless somebody who
+        has read that accepts them."""
+        kept = [one for one in offered if one.name in accept or not find_instruction(one)]
+        pinned = {one.name: PinnedTool(digest_of(one), _as_seen(one)) for one in kept}
         return PinsFile({**self.servers, server: pinned})
+
+    def without(self, server: str) -> PinsFile:
+        """Without a server."""
+        return PinsFile({name: tools for name, tools in self.servers.items() if name != server})
+
+    def tools_of(self, server: str) -> list[types.Tool]:
+        """The tools of a server as they were pinned."""
+        return [types.Tool.model_validate(one.offered) for one in self.servers.get(server, {}).values()]
 
     def switched_off(self, server: str, offered: Iterable[types.Tool]) -> dict[str, str]:
         """The tools that nobody may use as they are, and why."""
         pinned = self.servers.get(server, {})
         found = {one.name: _objection(one, pinned) for one in offered}
-        return {name: why for name, why in found.items() if why}
+        gone = dict.fromkeys(pinned.keys() - found.keys(), "the server does not offer it any more")
+        return {name: why for name, why in {**found, **gone}.items() if why}
 
 
 def digest_of(offered: types.Tool) -> str:
@@ -94,6 +120,13 @@ def _difference(known: PinnedTool, offered: types.Tool) -> str:
     lines = list(difflib.unified_diff(before, now, "pinned", "offered now", lineterm="", n=1))
     more = len(lines) - _LINES
     return "\n".join(lines[:_LINES] + ([f"… and {more} lines more"] if more > 0 else []))
+
+
+def find_instruction(offered: types.Tool) -> str:
+    """Words of a tool that tell a model what to do beside it, as they stand there."""
+    text = " ".join(msgspec.json.encode(_as_seen(offered)).decode().replace("\\n", " ").split())
+    found = _INSTRUCTION.search(text)
+    return "" if found is None else text[max(0, found.start() - _AROUND) : found.end() + _AROUND]
 
 
 def find_hidden(offered: types.Tool) -> str:

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
 import mcp_types as types
-import msgspec
 
+from interlock.adapters.mcp.downstream import CALLER
+from interlock.adapters.mcp.looks import ServerState, key_of
 from interlock.adapters.mcp.pins import PinsFile
+from interlock.adapters.mcp.results import value_of
+from interlock.adapters.mcp.templates import fill
+from interlock.adapters.mcp.terms import ServerTerms, ToolTerms, refuse_odd_terms, terms_of
 from interlock.adapters.mcp.upstream import ServerAddress, Upstream
-from interlock.errors import ConfigError, Permanent
 from interlock.tools import Tool
-from interlock.values import Context, Effect, Json, shorten
+from interlock.values import Context, Effect, Json
 
 _log = logging.getLogger("interlock.mcp")
-_SAID = 500
 _KEY = "interlock/idempotency-key"
 """In `_meta` of a call: the same for every delivery of one effect."""
-
-
-class ToolTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What an operator says of a tool, or of all whose names fit a pattern."""
-
-    effect: Effect | str | None = None
-    timeout_s: float = 60.0
-    idempotent: bool = False
-    """The server does the same thing once for one `interlock/idempotency-key` in `_meta`."""
-    repeatable: bool = False
 
 
 class McpTools(list[Tool]):
@@ -57,6 +48,7 @@ async def mcp_tools(
     name: str,
     *,
     trusted: bool = False,
+    profile: str = "",
     terms: Mapping[str, ToolTerms] | None = None,
     pins: Path | str | None = None,
     **connection: Unpack[ServerAddress],
@@ -64,18 +56,19 @@ async def mcp_tools(
     """Start a server, or connect to it, and take its tools: each is named `NAME_TOOL`.
 
     `trusted`: that a tool only reads is believed where the server says so, and what it returns counts as one's own.
-    Else every tool is a `send` until `terms` say more; their keys are names of tools, or patterns (`read_*`).
-    `pins`: the file that `pin_mcp_tools` writes; what is not as it was pinned is left out (`McpTools.switched_off`).
+    Else every tool is a `send` until `terms` say more, or the `profile` of a server that is known; their keys are names
+    of tools, or patterns (`read_*`). `pins`: the file that `pin_mcp_tools` writes; what is not as it was pinned is left
+    out (`McpTools.switched_off`).
     """
-    upstream = Upstream(name, **connection)
+    pinned = None if pins is None else PinsFile.read(Path(pins))
+    upstream = Upstream(name, pins=pinned, **connection)
     await upstream.start()
     try:
         offered = await upstream.list_tools()
-        off = {} if pins is None else PinsFile.read(Path(pins)).switched_off(name, offered)
-        for tool, why in off.items():
-            _log.warning("%s: %s is switched off: %s", name, tool, why)
-        kept = [tool_of(upstream, one, trusted=trusted, terms=terms or {}) for one in offered if one.name not in off]
-        return McpTools(kept, upstream, off)
+        off = dict(upstream.switched_off)
+        kept = [one for one in offered if one.name not in off]
+        said = ServerTerms(url="-", trusted=trusted, profile=profile, tools=dict(terms or {}))
+        return McpTools(tools_of(upstream, kept, said), upstream, off)
     except BaseException:
         await upstream.close()
         raise
@@ -90,23 +83,64 @@ async def pin_mcp_tools(name: str, pins: Path | str, **connection: Unpack[Server
     return tuple(one.name for one in offered)
 
 
-def tool_of(upstream: Upstream, offered: types.Tool, *, trusted: bool, terms: Mapping[str, ToolTerms]) -> Tool:
+def tools_of(upstream: Upstream, offered: Sequence[types.Tool], said: ServerTerms) -> list[Tool]:
+    """The tools of a server as tools of ours."""
+    names, terms = {one.name: one for one in offered}, said.all_terms()
+    states: list[ServerState] = []
+    found = []
+    for one in offered:
+        own = terms_of(one.name, terms)
+        refuse_odd_terms(f"{upstream.name}: {one.name}", own, names)
+        state = _state_of(upstream, own, states) if own.effect == Effect.WRITE else None
+        found.append(tool_of(upstream, one, own, state, trusted=said.trusted))
+    return found
+
+
+def _state_of(upstream: Upstream, terms: ToolTerms, states: list[ServerState]) -> ServerState:
+    """The state that a tool changes: one for all that look at it in the same way."""
+    same = next((state for state in states if state.is_of(terms)), None)
+    if same is not None:
+        return same
+    assert terms.look is not None
+    name = f"{upstream.name}.{terms.resource or terms.look['tool']}"
+    taken = {state.name for state in states}
+    made = ServerState(name if name not in taken else f"{name}-{len(taken)}", upstream, terms)
+    states.append(made)
+    return made
+
+
+def effect_of(offered: types.Tool, terms: ToolTerms, *, trusted: bool) -> Effect:
+    """What a tool does to the world: as the operator says, as a trusted server says, or the worst."""
+    if terms.effect:
+        return Effect(terms.effect)
+    hints = offered.annotations
+    is_read = trusted and hints is not None and bool(hints.read_only_hint)
+    return Effect.READ if is_read else Effect.SEND
+
+
+def tool_of(
+    upstream: Upstream, offered: types.Tool, said: ToolTerms, state: ServerState | None, *, trusted: bool
+) -> Tool:
     """A tool of a server as one of ours."""
-    said = _terms_of(offered.name, terms)
-    effect = Effect(said.effect) if said.effect else (_claimed_effect(offered) if trusted else Effect.SEND)
-    if effect is Effect.WRITE:
-        raise ConfigError(
-            f"{upstream.name}: {offered.name} cannot be a write: nothing says how to look at what it changes"
-        )
+    effect = effect_of(offered, said, trusted=trusted)
     changes = effect is not Effect.READ
 
     async def run(arguments: dict[str, Json], context: Context) -> Json:
         key = context.idempotency_key if said.idempotent else None
-        meta = {_KEY: key} if key else None
-        found = await upstream.call_tool(offered.name, arguments, changes=changes, timeout_s=said.timeout_s, meta=meta)
+        caller = CALLER.get()
+        meta = {**({} if caller is None else caller.meta), **({_KEY: key} if key else {})}
+        found = await upstream.call_tool(
+            offered.name, arguments, changes=changes, timeout_s=said.timeout_s, meta=meta or None
+        )
+        if caller is not None:
+            caller.result = found
         return value_of(upstream.name, offered.name, found)
 
     options: dict[str, Any] = {"idempotent": said.idempotent, "repeatable": said.repeatable} if changes else {}
+    if state is not None:
+        options |= {"resource": state, "key": key_of(said)}
+        if said.becomes is not None:
+            options["simulate"] = lambda _state, arguments: fill(said.becomes, arguments)
     return Tool.from_schema(
         f"{upstream.name}_{offered.name}",
         run,
@@ -117,29 +151,3 @@ def tool_of(upstream: Upstream, offered: types.Tool, *, trusted: bool, terms: Ma
         trust="trusted" if trusted else "untrusted",
         **options,
     )
-
-
-def _terms_of(name: str, terms: Mapping[str, ToolTerms]) -> ToolTerms:
-    """What is said of a tool: by its name, or by the longest pattern that fits it."""
-    fitting = [pattern for pattern in terms if pattern == name or fnmatchcase(name, pattern)]
-    return terms[max(fitting, key=lambda one: (one == name, len(one)))] if fitting else ToolTerms()
-
-
-def _claimed_effect(offered: types.Tool) -> Effect:
-    hints = offered.annotations
-    return Effect.READ if hints is not None and hints.read_only_hint else Effect.SEND
-
-
-def value_of(server: str, tool: str, found: types.CallToolResult) -> Json:
-    """What a tool has returned: its structured content, a text, or a list of what it consists of."""
-    if found.is_error:
-        raise Permanent(f"{server}: {tool} failed: {shorten(_text_of(found) or 'it does not say why', _SAID)}")
-    if found.structured_content is not None:
-        return found.structured_content
-    if len(found.content) == 1 and isinstance(found.content[0], types.TextContent):
-        return found.content[0].text
-    return [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in found.content] or None
-
-
-def _text_of(found: types.CallToolResult) -> str:
-    return "\n".join(part.text for part in found.content if isinstance(part, types.TextContent))

@@ -8,10 +8,17 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TypedDict, Unpack, cast
 
+import httpx2
 import mcp_types as types
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client import Transport
+from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp_types import RequestParamsMeta
 
+from interlock.adapters.mcp.error_output import ErrorOutput
+from interlock.adapters.mcp.pins import PinsFile
 from interlock.errors import (
     ConfigError,
     InDoubt,
@@ -32,6 +39,8 @@ _PAUSES_S = (0.1, 0.5, 2.0, 10.0, 30.0)
 """Before it is started again: the first time at once, nearly."""
 _BACK_S, _HOPELESS = 30.0, 3
 """So long a call waits for a server that has ended, and so often it may fail to start before nobody waits."""
+_CONNECT_S, _READ_S = 30.0, 300.0
+"""To an address: so long until something moves, and so long until an answer comes; a call has its own limit."""
 _MOST_PAGES = 100
 _SAID = 500
 
@@ -44,22 +53,35 @@ class ServerAddress(TypedDict, total=False):
     env: Mapping[str, str]
     """Variables that a command gets beside those that the SDK hands on."""
     cwd: str
+    headers: Mapping[str, str]
+    """Headers of requests to its address: what it knows us by."""
+    sse: bool
+    """Its address speaks only the older transport."""
 
 
 class Upstream:
-    """A server, by the command that starts it or by its address. `async with` starts it, and ends it."""
+    """A server, by the command that starts it or by its address, started when it is first needed; `async with` ends it.
 
-    def __init__(self, name: str, **connection: Unpack[ServerAddress]) -> None:
+    With `pins`, its tools are compared with what was pinned whenever it is connected to, and when it says that they
+    have changed: `switched_off` are those that nobody may use as they are, and why.
+    """
+
+    def __init__(self, name: str, *, pins: PinsFile | None = None, **connection: Unpack[ServerAddress]) -> None:
         self._command, self._url = list(connection.get("command", ())), connection.get("url", "")
         if bool(self._command) == bool(self._url):
             raise ConfigError(f"the MCP server {name!r} needs a command that starts it, or its url: one of them")
         self.name = name
         self._env, self._cwd = dict(connection.get("env", {})), connection.get("cwd")
+        self._headers, self._sse = dict(connection.get("headers", {})), connection.get("sse", False)
+        self._pins = pins
+        self.switched_off: dict[str, str] = {}
         self._client: Client | None = None
         self._there, self._lost, self._failed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._problem = ""
+        self._errors: ErrorOutput | None = None
         self._failures = 0
         self._keeper: asyncio.Task[None] | None = None
+        self._comparing: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Upstream:
         await self.start()
@@ -90,23 +112,38 @@ class Upstream:
             with contextlib.suppress(asyncio.CancelledError):
                 await keeper
 
-    def _target(self) -> StdioServerParameters | str:
+    @property
+    def is_local(self) -> bool:
+        """Whether it runs on this machine, as we have started it."""
+        return bool(self._command)
+
+    async def _target(self, stack: contextlib.AsyncExitStack) -> Transport:
+        if self._url and self._sse:
+            return cast(Transport, sse_client(self._url, headers=self._headers or None))
         if self._url:
-            return self._url
+            client = httpx2.AsyncClient(headers=self._headers, timeout=httpx2.Timeout(_CONNECT_S, read=_READ_S))
+            await stack.enter_async_context(client)
+            return streamable_http_client(self._url, http_client=client)
         first, *rest = self._command
         # What the SDK hands on by itself (PATH, HOME …) and what the operator names: no secret of ours goes along.
-        return StdioServerParameters(command=first, args=rest, env=self._env or None, cwd=self._cwd)
+        started = StdioServerParameters(command=first, args=rest, env=self._env or None, cwd=self._cwd)
+        self._errors = stack.enter_context(ErrorOutput(self.name))
+        return stdio_client(started, errlog=self._errors.file)
 
     async def _keep(self) -> None:
         """Connected for as long as somebody needs it. The SDK wants to be entered and left in one task: this one."""
         while True:
             try:
-                async with Client(self._target(), cache=None) as client:
+                async with contextlib.AsyncExitStack() as stack:
+                    target = await self._target(stack)
+                    client = await stack.enter_async_context(Client(target, cache=None, message_handler=self._hear))
+                    await self._compare(client)
                     self._client, self._failures = client, 0
                     self._there.set()
                     await self._lost.wait()
             except Exception as error:  # noqa: BLE001  whatever a server or its transport does, it is started again
-                self._problem = shorten(_root_of(error), _SAID)
+                said = "" if self._errors is None else self._errors.tail()
+                self._problem = shorten(f"{_root_of(error)}{f' ({said})' if said else ''}", _SAID)
                 self._failed.set()
                 _log.warning("the MCP server %s: %s", self.name, self._problem)
             self._client = None
@@ -117,16 +154,44 @@ class Upstream:
 
     async def list_tools(self) -> list[types.Tool]:
         """Everything that it offers."""
+        async with self._asking("tools/list", changes=False) as client:
+            return await self._list(client)
+
+    async def _list(self, client: Client) -> list[types.Tool]:
         found: list[types.Tool] = []
         cursor: str | None = None
         for _page in range(_MOST_PAGES):
-            async with self._asking("tools/list", changes=False) as client:
-                page = await client.list_tools(cursor=cursor)
+            page = await client.list_tools(cursor=cursor)
             found += page.tools
             cursor = page.next_cursor
             if not cursor:
                 return found
         raise ConfigError(f"the MCP server {self.name!r} lists its tools on more than {_MOST_PAGES} pages")
+
+    async def _compare(self, client: Client) -> None:
+        """Switch off what is not as it was pinned."""
+        if self._pins is None:
+            return
+        off = self._pins.switched_off(self.name, await self._list(client))
+        for tool, why in off.items():
+            if self.switched_off.get(tool) != why:
+                _log.warning("%s: %s is switched off: %s", self.name, tool, why)
+        self.switched_off = off
+
+    async def _hear(self, message: object) -> None:
+        """What a server says of itself: that its tools are others now."""
+        if isinstance(message, types.ToolListChangedNotification) and self._pins is not None:
+            self._comparing = asyncio.create_task(self._compare_again(), name=f"mcp {self.name}: tools")
+
+    async def _compare_again(self) -> None:
+        client = self._client
+        if client is None:
+            return
+        try:
+            await self._compare(client)
+        except Exception as error:  # noqa: BLE001  what cannot be compared is not to be used
+            self._problem = f"its tools could not be listed: {shorten(_root_of(error), _SAID)}"
+            self._lost.set()
 
     async def call_tool(
         self,
@@ -139,6 +204,10 @@ class Upstream:
     ) -> types.CallToolResult:
         """Call a tool. An answer that is an error means that nothing was done; no answer, that nobody knows."""
         async with self._asking(tool, changes=changes) as client:
+            if tool in self.switched_off:
+                raise NothingLanded(
+                    f"{self.name}: {tool} is switched off: {self.switched_off[tool].partition(chr(10))[0]}"
+                )
             found = await client.session.call_tool(
                 tool,
                 arguments,
@@ -157,6 +226,11 @@ class Upstream:
 
     async def _ready(self) -> Client | None:
         """The connection; one that was lost is waited for, unless it could not be had again at once."""
+        if self._keeper is None:
+            try:
+                await self.start()
+            except ConfigError:
+                return None
         if self._client is None and self._keeper is not None and self._failures < _HOPELESS:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._there.wait(), _BACK_S)

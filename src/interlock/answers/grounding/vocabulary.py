@@ -29,8 +29,8 @@ from interlock.answers.grounding.recognisers.unread import Unread
 from interlock.answers.grounding.state_words import StateTable
 from interlock.answers.grounding.units import UnitTable
 from interlock.answers.grounding.words import WordTable
-from interlock.config import parse_toml
 from interlock.errors import ConfigError
+from interlock.toml import parse_toml
 
 _TABLES = ("units", "numbers", "dates", "citations", "unread", "words", "derivations", "states", "foreign")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from interlock.config import parse_toml
+from interlock.toml import parse_toml
 
 
 @cache

@@ -1,0 +1,111 @@
+"""The servers that `interlock.toml` names, and their tools as they were pinned: `[mcp.NAME]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from interlock.adapters.mcp.pins import PinsFile
+from interlock.adapters.mcp.terms import ServerTerms, profile_names
+from interlock.adapters.mcp.tools import tools_of
+from interlock.adapters.mcp.upstream import ServerAddress, Upstream
+from interlock.config import SERVERS, read_variable
+from interlock.errors import ConfigError
+from interlock.tools import Tool
+
+PINS = "interlock.mcp.json"
+"""The file of pins, beside the settings."""
+
+
+class McpServers:
+    """Servers, each started when it is first needed, and their tools: what was pinned is what is offered."""
+
+    def __init__(self, terms: Mapping[str, ServerTerms], folder: Path) -> None:
+        self.terms = dict(terms)
+        self.folder = folder
+        self.pins = PinsFile.read(folder / PINS)
+        self.upstreams = {name: make_upstream(name, one, folder, self.pins) for name, one in self.terms.items()}
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The tools of all of them; `ConfigError` for a server that nobody has looked at yet."""
+        found: list[Tool] = []
+        for name, upstream in self.upstreams.items():
+            if name not in self.pins.servers:
+                raise ConfigError(
+                    f"nobody has looked at the tools of the MCP server {name!r}; run interlock mcp pin {name}"
+                )
+            found += tools_of(upstream, self.pins.tools_of(name), self.terms[name])
+        return found
+
+    async def start(self) -> dict[str, str]:
+        """Start all of them; why some could not be."""
+        problems: dict[str, str] = {}
+        for name, upstream in self.upstreams.items():
+            try:
+                await upstream.start()
+            except ConfigError as error:
+                problems[name] = str(error)
+        return problems
+
+    async def close(self) -> None:
+        """End them."""
+        for upstream in self.upstreams.values():
+            await upstream.close()
+
+
+def check_terms(written: Mapping[str, Any]) -> dict[str, ServerTerms]:
+    """What a settings file says of servers, by their names."""
+    try:
+        terms = msgspec.convert(written, dict[str, ServerTerms])
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"[{SERVERS}]: {error}") from None
+    for name, one in terms.items():
+        check_server(name, one)
+    return terms
+
+
+def check_server(name: str, terms: ServerTerms) -> None:
+    """Refuse what cannot be a server."""
+    if not name.isascii() or not name.replace("-", "_").isidentifier() or len(name) > 32:
+        raise ConfigError(f"{name!r} cannot be the name of an MCP server: letters, digits, '_' and '-', at most 32")
+    if bool(terms.command) == bool(terms.url):
+        raise ConfigError(f"[{SERVERS}.{name}] has a command that starts the server, or its url: one of them")
+    if terms.profile and terms.profile not in profile_names():
+        raise ConfigError(f"[{SERVERS}.{name}]: there is no profile {terms.profile!r}; see interlock mcp profile")
+
+
+def make_upstream(name: str, terms: ServerTerms, folder: Path, pins: PinsFile | None = None) -> Upstream:
+    """The connection to a server, not started yet."""
+    address: ServerAddress = {"env": dict(_variables(name, terms.env))}
+    if terms.command:
+        address |= {"command": terms.command, "cwd": str((folder / terms.cwd).resolve())}
+    else:
+        headers = {
+            header: value for header, variable in terms.headers.items() for _n, value in _variables(name, (variable,))
+        }
+        address = {"url": terms.url, "headers": headers}
+    return Upstream(name, pins=pins, **address)
+
+
+def _variables(server: str, names: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for name in names:
+        value = read_variable(name)
+        if value is None:
+            raise ConfigError(f"the MCP server {server!r} is handed the variable {name}, which is not set")
+        yield name, value
+
+
+def describe(terms: ServerTerms) -> str:
+    """How a server is reached, for people."""
+    return terms.url or " ".join(terms.command)
+
+
+def as_toml(name: str, given: Mapping[str, Any]) -> str:
+    """A table of a server as it is written into a settings file."""
+    lines = [f"[{SERVERS}.{name}]"]
+    lines += [f"{key} = {msgspec.json.encode(value).decode()}" for key, value in given.items() if value]
+    return "\n".join(lines) + "\n"

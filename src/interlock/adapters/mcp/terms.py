@@ -1,0 +1,137 @@
+"""What an operator says of a server and of its tools: in `interlock.toml`, by a shipped profile, or in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from interlock.adapters.mcp.templates import gaps_in
+from interlock.errors import ConfigError
+from interlock.toml import parse_toml
+from interlock.values import Effect, Json
+
+_TOOL, _FILE = "tool", "file"
+_KEY, _STATE, _NOW = "key", "state", "now"
+
+
+class ToolTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is said of a tool, or of all whose names fit a pattern."""
+
+    effect: str = ""
+    """read, write or send; where nothing is said, a send, or what a trusted server says."""
+    timeout_s: float = 60.0
+    idempotent: bool = False
+    """The server does the same thing once for one `interlock/idempotency-key` in `_meta`."""
+    repeatable: bool = False
+    key: str | tuple[str, ...] | None = None
+    """What a write changes, as a template over its arguments."""
+    paths: bool = False
+    """Its keys are whole paths of files, from the root: others a server takes from a folder of its own choice."""
+    resource: str = ""
+    """What its keys are called by, behind the name of the server (default: the tool that looks at them)."""
+    look: dict[str, Json] | None = None
+    """How to see the state of a key: a tool of the server, and its arguments."""
+    take: str = ""
+    """The field of what it returns that is the state (default: all of it)."""
+    absent: str = ""
+    """What stands in the error of that tool where there is nothing under the key."""
+    put_back: tuple[dict[str, Json], ...] | dict[str, Json] = ()
+    """How to make the state of a key what it was: one call, or several in their order."""
+    remove: tuple[dict[str, Json], ...] | dict[str, Json] = ()
+    """How to make it so that there is nothing: calls of the server's tools, or `{ file = "{key}" }`, a file here."""
+    becomes: Json = None
+    """What the state of its key will be, as a template over its arguments, where that can be said beforehand."""
+
+    def __post_init__(self) -> None:
+        if self.effect and self.effect not in tuple(Effect):
+            raise ConfigError(f"effect is {', '.join(Effect)}, not {self.effect!r}")
+
+    def steps(self, which: str) -> tuple[dict[str, Json], ...]:
+        """`put_back` or `remove`, as steps."""
+        given = getattr(self, which)
+        return (given,) if isinstance(given, dict) else tuple(given)
+
+
+class ServerTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A server: how it is reached, and what is said of it."""
+
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: tuple[str, ...] = ()
+    """Names of variables that are handed on to its command."""
+    headers: dict[str, str] = {}
+    """Headers of requests to its address; the names of the variables that hold their values."""
+    cwd: str = ""
+    """The folder that its command runs in, from the folder of the settings (default: that folder)."""
+    trusted: bool = False
+    """What it says of itself and what it returns is believed."""
+    profile: str = ""
+    """The terms of a server that is known: one of `PROFILES`."""
+    tools: dict[str, ToolTerms] = {}
+    """By name or pattern; what is said here goes before what the profile says."""
+
+    def all_terms(self) -> dict[str, ToolTerms]:
+        """What is said of its tools, the profile's terms with it."""
+        return {**read_profile(self.profile), **self.tools} if self.profile else dict(self.tools)
+
+
+def profile_names() -> tuple[str, ...]:
+    """The servers that are known."""
+    found = (file.name for file in files("interlock.adapters.mcp").joinpath("profiles").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in found if name.endswith(".toml")))
+
+
+def profile_text(name: str) -> str:
+    """A profile as it is written."""
+    if name not in profile_names():
+        raise ConfigError(f"there is no profile {name!r}; there are {', '.join(profile_names())}")
+    return files("interlock.adapters.mcp").joinpath("profiles", f"{name}.toml").read_text(encoding="utf-8")
+
+
+def read_profile(name: str) -> dict[str, ToolTerms]:
+    """The terms of the tools of a server that is known."""
+    return msgspec.convert(parse_toml(profile_text(name))["tools"], dict[str, ToolTerms])
+
+
+def terms_of(name: str, terms: Mapping[str, ToolTerms]) -> ToolTerms:
+    """What is said of a tool: by its name, or by the longest pattern that fits it."""
+    fitting = [pattern for pattern in terms if pattern == name or fnmatchcase(name, pattern)]
+    return terms[max(fitting, key=lambda one: (one == name, len(one)))] if fitting else ToolTerms()
+
+
+def refuse_odd_terms(where: str, terms: ToolTerms, offered: Mapping[str, Any]) -> None:
+    """A write has to say what it changes, how that is looked at, and how it is put back; with tools that there are."""
+    if terms.effect != Effect.WRITE:
+        given = [name for name in ("look", "put_back", "remove", "becomes") if getattr(terms, name)]
+        if given:
+            raise ConfigError(f'{where}: {", ".join(given)} is for a write: say effect = "write"')
+        return
+    if not terms.key or terms.look is None or not terms.put_back:
+        raise ConfigError(
+            f"{where} cannot be a write: it needs key, look and put_back (how to look at what it changes, and how to"
+            ' put that back); else say effect = "send"'
+        )
+    own = {_KEY, *gaps_in(terms.key)} if isinstance(terms.key, str) else {_KEY}
+    for what, steps, known in (
+        ("look", (terms.look,), own),
+        ("put_back", terms.steps("put_back"), {*own, _STATE, _NOW}),
+        ("remove", terms.steps("remove"), {*own, _NOW}),
+    ):
+        for step in steps:
+            _refuse_odd_step(f"{where}: {what}", step, offered, known)
+
+
+def _refuse_odd_step(where: str, step: Mapping[str, Json], offered: Mapping[str, Any], known: set[str]) -> None:
+    called = step.get(_TOOL)
+    if called is None and set(step) != {_FILE}:
+        raise ConfigError(f'{where}: a step is {{ tool = "NAME", … }} with the arguments of that tool')
+    if called is not None and called not in offered:
+        raise ConfigError(f"{where}: the server has no tool {called!r}")
+    unknown = gaps_in({name: item for name, item in step.items() if name != _TOOL}) - known
+    if unknown:
+        gaps = ", ".join(f"{{{name}}}" for name in sorted(known))
+        raise ConfigError(f"{where}: nothing fills the gap {{{min(unknown)}}}; there are {gaps}")
