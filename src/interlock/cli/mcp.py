@@ -14,7 +14,8 @@ from interlock.cli.interrupts import run_to_end
 from interlock.cli.options import load_command_settings
 from interlock.cli.output import colorize, console, format_count, notes, print_json, sanitize
 from interlock.cli.parser import document_exits
-from interlock.cli.workspace import open_runtime
+from interlock.cli.results import result_stream
+from interlock.cli.workspace import open_with_servers
 from interlock.config import SERVERS
 from interlock.errors import ConfigError
 from interlock.toml import parse_toml
@@ -189,7 +190,7 @@ def _print_tools(
         why = "declared" if own.effect else "the server says so" if effect is Effect.READ else "not declared"
         rows.append(
             {
-                "tool": f"{server}_{one.name}",
+                "tool": terms.name_of(server, one.name),
                 "effect": effect.value,
                 "because": why,
                 "claims": claims,
@@ -333,11 +334,14 @@ async def _serve(given: argparse.Namespace) -> int:
 
     if given.http is None and given.bearer is not None:
         raise ConfigError("--bearer is for --http: over standard input and output, the user of the process calls")
-    async with open_runtime(given, exists=False) as runtime:
+    async with open_with_servers(given, exists=False) as (runtime, servers):
+        if servers is not None:
+            for name, why in (await servers.start()).items():
+                notes().print(f"[yellow]{sanitize(name)}[/]: {sanitize(why)}")
         if given.http is not None:
-            await serve_http(runtime, given.http, actor=given.actor, bearer=given.bearer, say=_say)
+            await serve_http(runtime, given.http, servers=servers, actor=given.actor, bearer=given.bearer, say=_say)
         else:
-            await serve_mcp(runtime, actor=given.actor)
+            await serve_mcp(runtime, servers=servers, actor=given.actor, out=result_stream())
     return 0
 
 

@@ -91,6 +91,15 @@ def load_ruleset(loaded: Loaded) -> tuple[Ruleset, dict[str, Tool]]:
 @asynccontextmanager
 async def open_runtime(given: argparse.Namespace, *, enter: bool = True, exists: bool = True) -> AsyncIterator[Runtime]:
     """The runtime that the settings name; with `enter`, what dead processes left behind is settled first."""
+    async with open_with_servers(given, enter=enter, exists=exists) as (runtime, _servers):
+        yield runtime
+
+
+@asynccontextmanager
+async def open_with_servers(
+    given: argparse.Namespace, *, enter: bool = True, exists: bool = True
+) -> AsyncIterator[tuple[Runtime, McpServers | None]]:
+    """The same, with the MCP servers that the settings name."""
     loaded = load_command_settings(given)
     settings = loaded.settings
     if exists:
@@ -104,7 +113,7 @@ async def open_runtime(given: argparse.Namespace, *, enter: bool = True, exists:
         packs=load_packs(loaded),
     )
     try:
-        yield await runtime.__aenter__() if enter else runtime
+        yield await runtime.__aenter__() if enter else runtime, servers
     finally:
         await runtime.close()
         if servers is not None:

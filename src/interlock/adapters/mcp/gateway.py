@@ -2,64 +2,175 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any, TextIO
 
+import anyio
 import mcp_types as types
-import msgspec
+from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 
+from interlock.adapters.mcp.downstream import CALLER, DownstreamCall, meta_for_server
+from interlock.adapters.mcp.links import LinkPool
+from interlock.adapters.mcp.passing import Passing
+from interlock.adapters.mcp.questions import ask_person
+from interlock.adapters.mcp.readings import prompt_tool, resource_tool
+from interlock.adapters.mcp.results import result_of
+from interlock.adapters.mcp.servers import McpServers
+from interlock.adapters.mcp.upstream import Upstream
 from interlock.runtime import Runtime
 from interlock.tools import Tool
 from interlock.values import Effect, Outcome, Status
 
+Context = ServerRequestContext[Any, Any]
 _META = "interlock/"
 _KEY, _TURN, _RUN = f"{_META}idempotency-key", f"{_META}turn", f"{_META}run"
 """What a client may say of a call in its `_meta`: which one it is, and what it belongs to."""
 _IN_DOUBT = "Nobody knows whether this was done. Do not try it again; somebody has to look."
 
 
-def mcp_server(runtime: Runtime, *, name: str = "interlock", actor: str = "mcp") -> Server[Any]:
+def mcp_server(
+    runtime: Runtime, *, servers: McpServers | None = None, name: str = "interlock", actor: str = "mcp"
+) -> Server[Any]:
     """A server of the SDK that offers the tools which `actor` may use, for whatever transport it is run on.
 
-    Calls without a key, a turn or a run in their `_meta` belong to the session: the same effect is made once in it.
+    With `servers`, what they offer beside tools goes through, too. Calls without a key, a turn or a run in their
+    `_meta` belong to the session: the same effect is made once in it.
     """
-    session = runtime.context.ids.new()
-
-    async def list_tools(
-        _ctx: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_as_mcp_tool(tool) for tool in runtime.tools(actor=actor)])
-
-    async def call_tool(_ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
-        said: dict[str, Any] = dict(params.meta or {})
-        details = {"call_id": said.get(_KEY), "turn": said.get(_TURN), "run": said.get(_RUN)}
-        given: Any = {detail: value for detail, value in details.items() if isinstance(value, str) and value}
-        outcome = await runtime.call(params.name, params.arguments or {}, actor=actor, **(given or {"run": session}))
-        return _result_of(outcome)
-
-    return Server(name, on_list_tools=list_tools, on_call_tool=call_tool)
+    gateway = Gateway(runtime, servers, actor)
+    passing = Passing(gateway.servers, gateway.read, gateway.request)
+    return Server(
+        name,
+        lifespan=gateway.lifespan,
+        on_list_tools=gateway.list_tools,
+        on_call_tool=gateway.call_tool,
+        **(passing.handlers() if servers is not None else {}),
+    )
 
 
-async def serve_mcp(runtime: Runtime, *, name: str = "interlock", actor: str = "mcp") -> None:
-    """Serve the tools of a runtime over standard input and output, until the client goes."""
-    server = mcp_server(runtime, name=name, actor=actor)
-    async with stdio_server() as (read, write):
+async def serve_mcp(
+    runtime: Runtime,
+    *,
+    servers: McpServers | None = None,
+    name: str = "interlock",
+    actor: str = "mcp",
+    out: TextIO | None = None,
+) -> None:
+    """Serve the tools of a runtime over standard input and output (`out`), until the client goes."""
+    server = mcp_server(runtime, servers=servers, name=name, actor=actor)
+    async with stdio_server(stdout=None if out is None else anyio.wrap_file(out)) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
-def _as_mcp_tool(tool: Tool) -> types.Tool:
-    hints = types.ToolAnnotations(read_only_hint=tool.effect is Effect.READ, idempotent_hint=True)
-    return types.Tool(name=tool.name, description=tool.description, input_schema=tool.input.schema, annotations=hints)
+class Gateway:
+    """The tools of a runtime for clients of MCP."""
+
+    def __init__(self, runtime: Runtime, servers: McpServers | None, actor: str) -> None:
+        self._runtime, self._actor = runtime, actor
+        self.servers = McpServers({}, None) if servers is None else servers
+        self._offered = self.servers.offered
+        self._pool = LinkPool()
+        self._session = runtime.context.ids.new()
+        self._inner = {make(name) for name in self.servers.upstreams for make in (resource_tool, prompt_tool)}
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, _server: Server[Any]) -> AsyncIterator[dict[str, Any]]:
+        """For as long as it is served."""
+        try:
+            yield {}
+        finally:
+            await self._pool.close()
+
+    async def list_tools(self, _ctx: Context, _params: Any) -> types.ListToolsResult:
+        """The tools that clients may use, those of servers as they were pinned."""
+        off = {
+            self.servers.terms[name].name_of(name, tool)
+            for name, upstream in self.servers.upstreams.items()
+            for tool in upstream.switched_off
+        }
+        tools = self._runtime.tools(actor=self._actor)
+        return types.ListToolsResult(
+            tools=[self._as_mcp_tool(tool) for tool in tools if tool.name not in self._inner | off]
+        )
+
+    async def call_tool(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """A call of a client, on the path."""
+        async with self.request(ctx, params) as caller:
+            outcome = await self._call(ctx, params.name, params.arguments or {}, params.meta)
+            outcome = await ask_person(self._runtime, ctx, outcome)
+            if caller.asks is not None and outcome.status is Status.INPUT_REQUIRED:
+                return caller.asks
+            if outcome.ok and outcome.repeats is None and isinstance(caller.result, types.CallToolResult):
+                return caller.result
+            if caller.error is not None and outcome.status is Status.FAILED:
+                raise caller.error
+            if outcome.status is Status.FAILED and isinstance(caller.result, types.CallToolResult):
+                return caller.result  # that it has failed is said there, in its own words
+        return explain(outcome)
+
+    async def read(self, ctx: Context, tool: str, arguments: dict[str, Any], params: Any) -> Any:
+        """Something that is read from a server: a call of effect `read`, on the path."""
+        async with self.request(ctx, params) as caller:
+            outcome = await self._call(ctx, tool, arguments, params.meta)
+            if caller.asks is not None and outcome.status is Status.INPUT_REQUIRED:
+                return caller.asks
+            if outcome.ok:
+                return outcome.value if caller.result is None else caller.result
+            if caller.error is not None:
+                raise caller.error
+        said = outcome.problem.message if outcome.problem is not None else outcome.status.value
+        raise MCPError(types.INVALID_REQUEST, f"{outcome.status.value}: {said}")
+
+    async def _call(self, ctx: Context, tool: str, arguments: dict[str, Any], meta: Any) -> Outcome:
+        said: dict[str, Any] = dict(meta or {})
+        details = {"call_id": said.get(_KEY), "turn": said.get(_TURN), "run": said.get(_RUN)}
+        given: Any = {detail: value for detail, value in details.items() if isinstance(value, str) and value}
+        return await self._runtime.call(tool, arguments, actor=self._actor, **(given or {"run": self._run_of(ctx)}))
+
+    def _run_of(self, ctx: Context) -> str:
+        client = self._pool.client(ctx)
+        return self._session if client is None else f"{self._session}.{client.number}"
+
+    @contextlib.asynccontextmanager
+    async def request(self, ctx: Context, params: Any) -> AsyncIterator[DownstreamCall]:
+        """A request of a client, while it is answered: what a server asks back meanwhile reaches that client."""
+        own: list[Upstream] = []
+        client = self._pool.client(ctx)
+        caller = DownstreamCall(
+            link=self._pool.link_for(ctx, own) if client is None else client.link,
+            meta=meta_for_server(getattr(params, "meta", None)),
+            progress=ctx.session.report_progress,
+            input_responses=getattr(params, "input_responses", None),
+            request_state=getattr(params, "request_state", None),
+        )
+        token, under_way = CALLER.set(caller), None if client is None else client.begin(ctx)
+        try:
+            yield caller
+        finally:
+            CALLER.reset(token)
+            if client is not None and under_way is not None:
+                client.end(under_way)
+            for link in own:
+                await link.close()
+
+    def _as_mcp_tool(self, tool: Tool) -> types.Tool:
+        known, reads = self._offered.get(tool.name), tool.effect is Effect.READ
+        if known is None:
+            hints = types.ToolAnnotations(read_only_hint=reads, idempotent_hint=True)
+            schema = tool.input.schema
+            return types.Tool(name=tool.name, description=tool.description, input_schema=schema, annotations=hints)
+        hints = (known.annotations or types.ToolAnnotations()).model_copy(update={"read_only_hint": reads})
+        return known.model_copy(update={"name": tool.name, "annotations": hints})
 
 
-def _result_of(outcome: Outcome) -> types.CallToolResult:
+def explain(outcome: Outcome) -> types.CallToolResult:
     """What a client is told: a value, or in words why there is none."""
     if outcome.status in (Status.OK, Status.NO_DATA):
-        value = outcome.value
-        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        structured = value if isinstance(value, dict) else None
-        return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=structured)
+        return result_of(outcome.value)
     said = outcome.problem.message if outcome.problem is not None else outcome.status.value
     if outcome.status is Status.UNKNOWN:
         said = f"{said}. {_IN_DOUBT}"

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from interlock.adapters.mcp.gateway import mcp_server
+from interlock.adapters.mcp.servers import McpServers
 from interlock.errors import ConfigError
 from interlock.runtime import Runtime
 
@@ -20,7 +21,13 @@ _LEAST_TOKEN = 16
 
 
 async def serve_http(
-    runtime: Runtime, address: str, *, actor: str = "mcp", bearer: str | None = None, say: Callable[[str], None] = print
+    runtime: Runtime,
+    address: str,
+    *,
+    servers: McpServers | None = None,
+    actor: str = "mcp",
+    bearer: str | None = None,
+    say: Callable[[str], None] = print,
 ) -> None:
     """Serve the tools of a runtime at `POST http://HOST:PORT/mcp` until the process ends.
 
@@ -32,20 +39,32 @@ async def serve_http(
         raise ConfigError(f"{host} is reached from other machines: name the file of a token that they bring (--bearer)")
     server = uvicorn.Server(
         uvicorn.Config(
-            http_app(runtime, actor=actor, host=host, token=token), host=host, port=port, log_level="warning"
+            http_app(runtime, servers=servers, actor=actor, host=host, token=token),
+            host=host,
+            port=port,
+            log_level="warning",
         )
     )
     say(f"http://{host}:{port}/mcp")
     await server.serve()
 
 
-def http_app(runtime: Runtime, *, actor: str = "mcp", host: str = "127.0.0.1", token: str | None = None) -> ASGIApp:
+def http_app(
+    runtime: Runtime,
+    *,
+    servers: McpServers | None = None,
+    actor: str = "mcp",
+    host: str = "127.0.0.1",
+    token: str | None = None,
+) -> ASGIApp:
     """The gateway as an ASGI application, for whatever serves those."""
     hosts = [f"{name}:*" for name in dict.fromkeys((host, "127.0.0.1", "localhost", "[::1]"))]
     security = TransportSecuritySettings(
         allowed_hosts=[*hosts, host], allowed_origins=[f"http://{name}" for name in hosts]
     )
-    app: ASGIApp = mcp_server(runtime, actor=actor).streamable_http_app(host=host, transport_security=security)
+    app: ASGIApp = mcp_server(runtime, servers=servers, actor=actor).streamable_http_app(
+        host=host, transport_security=security
+    )
     return app if token is None else _BearerGuard(app, token)
 
 

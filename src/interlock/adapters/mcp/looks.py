@@ -9,6 +9,7 @@ from pathlib import Path
 
 import mcp_types as types
 
+from interlock.adapters.mcp.downstream import link_to
 from interlock.adapters.mcp.results import text_of, value_of
 from interlock.adapters.mcp.templates import fill, gaps_in
 from interlock.adapters.mcp.terms import ToolTerms
@@ -75,8 +76,8 @@ class ServerState:
     ) -> types.CallToolResult:
         template = {name: item for name, item in step.items() if name != _TOOL}
         arguments = fill(template, self._values(values, key))
-        timeout_s = self._terms.timeout_s
-        return await self._upstream.call_tool(str(step[_TOOL]), arguments, changes=changes, timeout_s=timeout_s)
+        timeout_s, link = self._terms.timeout_s, await link_to(self._upstream)
+        return await link.call_tool(str(step[_TOOL]), arguments, changes=changes, timeout_s=timeout_s)
 
     def _values(self, values: Mapping[str, Json], key: str) -> dict[str, Json]:
         return {**values, **dict.fromkeys(self._called, key)}

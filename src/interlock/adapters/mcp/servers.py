@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import mcp_types as types
 import msgspec
 
 from interlock.adapters.mcp.pins import PinsFile
+from interlock.adapters.mcp.readings import reading_tools
 from interlock.adapters.mcp.terms import ServerTerms, profile_names
 from interlock.adapters.mcp.tools import tools_of
 from interlock.adapters.mcp.upstream import ServerAddress, Upstream
@@ -23,11 +25,11 @@ PINS = "interlock.mcp.json"
 class McpServers:
     """Servers, each started when it is first needed, and their tools: what was pinned is what is offered."""
 
-    def __init__(self, terms: Mapping[str, ServerTerms], folder: Path) -> None:
+    def __init__(self, terms: Mapping[str, ServerTerms], folder: Path | None) -> None:
         self.terms = dict(terms)
-        self.folder = folder
-        self.pins = PinsFile.read(folder / PINS)
-        self.upstreams = {name: make_upstream(name, one, folder, self.pins) for name, one in self.terms.items()}
+        where = folder or Path()
+        self.pins = PinsFile() if folder is None else PinsFile.read(folder / PINS)
+        self.upstreams = {name: make_upstream(name, one, where, self.pins) for name, one in self.terms.items()}
 
     @property
     def tools(self) -> list[Tool]:
@@ -38,8 +40,15 @@ class McpServers:
                 raise ConfigError(
                     f"nobody has looked at the tools of the MCP server {name!r}; run interlock mcp pin {name}"
                 )
-            found += tools_of(upstream, self.pins.tools_of(name), self.terms[name])
+            found += [*tools_of(upstream, self.pins.tools_of(name), self.terms[name]), *reading_tools(upstream)]
         return found
+
+    @property
+    def offered(self) -> dict[str, types.Tool]:
+        """The tools as they were pinned, by what they are called here."""
+        return {
+            said.name_of(name, one.name): one for name, said in self.terms.items() for one in self.pins.tools_of(name)
+        }
 
     async def start(self) -> dict[str, str]:
         """Start all of them; why some could not be."""

@@ -67,12 +67,18 @@ class ServerTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Headers of requests to its address; the names of the variables that hold their values."""
     cwd: str = ""
     """The folder that its command runs in, from the folder of the settings (default: that folder)."""
+    prefix: str | None = None
+    """What the names of its tools and prompts begin with here (default: its name and `_`)."""
     trusted: bool = False
     """What it says of itself and what it returns is believed."""
     profile: str = ""
     """The terms of a server that is known: one of `PROFILES`."""
     tools: dict[str, ToolTerms] = {}
     """By name or pattern; what is said here goes before what the profile says."""
+
+    def name_of(self, server: str, tool: str) -> str:
+        """What a tool of the server is called here."""
+        return f"{server}_{tool}" if self.prefix is None else f"{self.prefix}{tool}"
 
     def all_terms(self) -> dict[str, ToolTerms]:
         """What is said of its tools, the profile's terms with it."""

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 import mcp_types as types
 
-from interlock.adapters.mcp.downstream import CALLER
+from interlock.adapters.mcp.downstream import CALLER, link_to
 from interlock.adapters.mcp.looks import ServerState, key_of
 from interlock.adapters.mcp.pins import PinsFile
 from interlock.adapters.mcp.results import value_of
@@ -92,7 +92,8 @@ def tools_of(upstream: Upstream, offered: Sequence[types.Tool], said: ServerTerm
         own = terms_of(one.name, terms)
         refuse_odd_terms(f"{upstream.name}: {one.name}", own, names)
         state = _state_of(upstream, own, states) if own.effect == Effect.WRITE else None
-        found.append(tool_of(upstream, one, own, state, trusted=said.trusted))
+        name = said.name_of(upstream.name, one.name)
+        found.append(_tool_of(upstream, one, own, state, name=name, trusted=said.trusted))
     return found
 
 
@@ -118,8 +119,8 @@ def effect_of(offered: types.Tool, terms: ToolTerms, *, trusted: bool) -> Effect
     return Effect.READ if is_read else Effect.SEND
 
 
-def tool_of(
-    upstream: Upstream, offered: types.Tool, said: ToolTerms, state: ServerState | None, *, trusted: bool
+def _tool_of(
+    upstream: Upstream, offered: types.Tool, said: ToolTerms, state: ServerState | None, *, name: str, trusted: bool
 ) -> Tool:
     """A tool of a server as one of ours."""
     effect = effect_of(offered, said, trusted=trusted)
@@ -129,8 +130,9 @@ def tool_of(
         key = context.idempotency_key if said.idempotent else None
         caller = CALLER.get()
         meta = {**({} if caller is None else caller.meta), **({_KEY: key} if key else {})}
-        found = await upstream.call_tool(
-            offered.name, arguments, changes=changes, timeout_s=said.timeout_s, meta=meta or None
+        link = await link_to(upstream)
+        found = await link.call_tool(
+            offered.name, arguments, changes=changes, timeout_s=said.timeout_s, meta=meta or None, caller=caller
         )
         if caller is not None:
             caller.result = found
@@ -142,7 +144,7 @@ def tool_of(
         if said.becomes is not None:
             options["simulate"] = lambda _state, arguments: fill(said.becomes, arguments)
     return Tool.from_schema(
-        f"{upstream.name}_{offered.name}",
+        name,
         run,
         schema=offered.input_schema,
         effect=effect,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TypedDict, Unpack, cast
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import TypedDict, TypeVar, Unpack, cast
 
 import httpx2
 import mcp_types as types
@@ -17,6 +17,8 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import RequestParamsMeta
 
+from interlock.adapters.mcp.callbacks import ClientCallbacks
+from interlock.adapters.mcp.downstream import DownstreamCall
 from interlock.adapters.mcp.error_output import ErrorOutput
 from interlock.adapters.mcp.pins import PinsFile
 from interlock.errors import (
@@ -32,6 +34,7 @@ from interlock.errors import (
 )
 from interlock.values import Json, shorten
 
+T = TypeVar("T")
 _log = logging.getLogger("interlock.mcp")
 _START_S = 30.0
 """So long a server may take until it answers for the first time."""
@@ -42,6 +45,8 @@ _BACK_S, _HOPELESS = 30.0, 3
 _CONNECT_S, _READ_S = 30.0, 300.0
 """To an address: so long until something moves, and so long until an answer comes; a call has its own limit."""
 _MOST_PAGES = 100
+_OWN_CODES = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT)
+"""Errors that the SDK makes up itself: nobody has answered."""
 _SAID = 500
 
 
@@ -66,7 +71,15 @@ class Upstream:
     have changed: `switched_off` are those that nobody may use as they are, and why.
     """
 
-    def __init__(self, name: str, *, pins: PinsFile | None = None, **connection: Unpack[ServerAddress]) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        pins: PinsFile | None = None,
+        callbacks: ClientCallbacks | None = None,
+        **connection: Unpack[ServerAddress],
+    ) -> None:
+        self._address, self._callbacks = connection, callbacks or ClientCallbacks()
         self._command, self._url = list(connection.get("command", ())), connection.get("url", "")
         if bool(self._command) == bool(self._url):
             raise ConfigError(f"the MCP server {name!r} needs a command that starts it, or its url: one of them")
@@ -89,6 +102,10 @@ class Upstream:
 
     async def __aexit__(self, *_exc: object) -> None:
         await self.close()
+
+    def connect_again(self, callbacks: ClientCallbacks) -> Upstream:
+        """Another connection to the same server, for somebody whom it may ask back; not started yet."""
+        return Upstream(self.name, pins=self._pins, callbacks=callbacks, **self._address)
 
     async def start(self) -> None:
         """Start it, and wait until it answers; it is looked after until `close`."""
@@ -136,7 +153,7 @@ class Upstream:
             try:
                 async with contextlib.AsyncExitStack() as stack:
                     target = await self._target(stack)
-                    client = await stack.enter_async_context(Client(target, cache=None, message_handler=self._hear))
+                    client = await stack.enter_async_context(self._callbacks.open(target, self._hear))
                     await self._compare(client)
                     self._client, self._failures = client, 0
                     self._there.set()
@@ -179,7 +196,9 @@ class Upstream:
         self.switched_off = off
 
     async def _hear(self, message: object) -> None:
-        """What a server says of itself: that its tools are others now."""
+        """What a server says of itself: that its tools are others now; whoever listens hears it, too."""
+        if self._callbacks.hear is not None:
+            await self._callbacks.hear(message)
         if isinstance(message, types.ToolListChangedNotification) and self._pins is not None:
             self._comparing = asyncio.create_task(self._compare_again(), name=f"mcp {self.name}: tools")
 
@@ -200,10 +219,15 @@ class Upstream:
         *,
         changes: bool,
         timeout_s: float,
-        meta: Mapping[str, str] | None = None,
+        meta: Mapping[str, Json] | None = None,
+        caller: DownstreamCall | None = None,
     ) -> types.CallToolResult:
-        """Call a tool. An answer that is an error means that nothing was done; no answer, that nobody knows."""
-        async with self._asking(tool, changes=changes) as client:
+        """Call a tool. An answer that is an error means that nothing was done; no answer, that nobody knows.
+
+        `caller`: the request of a client of the gateway that it is made for.
+        """
+        caller = caller or DownstreamCall()
+        async with self._asking(tool, changes=changes, caller=caller) as client:
             if tool in self.switched_off:
                 raise NothingLanded(
                     f"{self.name}: {tool} is switched off: {self.switched_off[tool].partition(chr(10))[0]}"
@@ -212,10 +236,14 @@ class Upstream:
                 tool,
                 arguments,
                 read_timeout_seconds=timeout_s,
+                progress_callback=caller.progress,
+                input_responses=caller.input_responses,
+                request_state=caller.request_state,
                 meta=cast(RequestParamsMeta | None, meta),
                 allow_input_required=True,
             )
         if isinstance(found, types.InputRequiredResult):
+            caller.asks = found
             wanted = found.model_dump(mode="json", by_alias=True, exclude_none=True)
             raise InputRequired(f"{self.name} has to be told something first", requests=wanted)
         if not isinstance(found, types.CallToolResult):
@@ -223,6 +251,11 @@ class Upstream:
                 f"{self.name} has answered {tool} with a {type(found).__name__}, which nobody here can read"
             )
         return found
+
+    async def ask(self, what: str, work: Callable[[Client], Awaitable[T]], caller: DownstreamCall | None = None) -> T:
+        """Ask it for something that changes nothing."""
+        async with self._asking(what, changes=False, caller=caller) as client:
+            return await work(client)
 
     async def _ready(self) -> Client | None:
         """The connection; one that was lost is waited for, unless it could not be had again at once."""
@@ -237,13 +270,15 @@ class Upstream:
         return self._client
 
     @contextlib.asynccontextmanager
-    async def _asking(self, what: str, *, changes: bool) -> AsyncIterator[Client]:
+    async def _asking(self, what: str, *, changes: bool, caller: DownstreamCall | None = None) -> AsyncIterator[Client]:
         client = await self._ready()
         if client is None:
             raise NothingLanded(f"the MCP server {self.name!r} is not there: {self._problem or 'it is being started'}")
         try:
             yield client
         except MCPError as error:
+            if caller is not None and error.code not in _OWN_CODES:
+                caller.error = error
             raise self._explain(error, what, changes=changes) from None
         except (OSError, RuntimeError, ValueError) as error:  # of the SDK: a broken pipe, a result that fits no schema
             self._lost.set()

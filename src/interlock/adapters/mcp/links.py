@@ -1,0 +1,170 @@
+"""Connections to servers for clients of the gateway: what a server asks back reaches the client that called, no other.
+
+A client of the older revisions has a connection of its own to each server, for as long as its own lasts: a server may
+ask it for something in the middle of a call. One of 2026-07-28 says with every request what it can; such requests share
+a connection with those of clients that can the same, and a server that has to know something answers with that.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import mcp_types as types
+import msgspec
+from mcp.client import ClientRequestContext
+from mcp.server import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from interlock.adapters.mcp.callbacks import ClientCallbacks
+from interlock.adapters.mcp.upstream import Upstream
+
+Context = ServerRequestContext[Any, Any]
+Link = Callable[[Upstream], Awaitable[Upstream]]
+
+
+class InFlight(msgspec.Struct, frozen=True):
+    """A request of a client that is being answered."""
+
+    session: ServerSession
+    request: types.RequestId | None
+
+
+class ClientLinks:
+    """The connections of one client of the older revisions, and its requests that are being answered."""
+
+    def __init__(self, session: ServerSession, number: int) -> None:
+        self.number = number
+        """Which client it is."""
+        self._last = InFlight(session, None)
+        self._in_flight: list[InFlight] = []
+        self._links: dict[str, Upstream] = {}
+
+    def begin(self, ctx: Context) -> InFlight:
+        """A request is being answered from now on."""
+        self._last = found = InFlight(ctx.session, ctx.request_id)
+        self._in_flight.append(found)
+        return found
+
+    def end(self, one: InFlight) -> None:
+        """It is answered."""
+        self._in_flight.remove(one)
+
+    async def link(self, upstream: Upstream) -> Upstream:
+        """This client's own connection to a server."""
+        found = self._links.get(upstream.name)
+        if found is None:
+            found = self._links[upstream.name] = upstream.connect_again(self._callbacks())
+        return found
+
+    async def close(self) -> None:
+        """End them."""
+        for link in self._links.values():
+            await link.close()
+
+    @property
+    def _asker(self) -> InFlight:
+        """The request in the middle of which a server asks: the last one that is not answered."""
+        return self._in_flight[-1] if self._in_flight else self._last
+
+    def _callbacks(self) -> ClientCallbacks:
+        can = self._last.session.client_capabilities or types.ClientCapabilities()
+        return ClientCallbacks(
+            sampling=self._sample if can.sampling is not None else None,
+            elicitation=self._elicit if can.elicitation is not None else None,
+            roots=self._list_roots if can.roots is not None else None,
+            logging=self._log,
+            hear=self._hear,
+            legacy=True,
+        )
+
+    async def _ask(self, request: Any, answer: Any) -> Any:
+        asker = self._asker
+        return await asker.session.send_request(
+            request, answer, metadata=ServerMessageMetadata(related_request_id=asker.request)
+        )
+
+    async def _sample(self, context: ClientRequestContext, params: types.CreateMessageRequestParams) -> Any:
+        del context
+        answer = types.CreateMessageResultWithTools if params.tools else types.CreateMessageResult
+        return await self._ask(types.CreateMessageRequest(params=params), answer)
+
+    async def _elicit(self, context: ClientRequestContext, params: types.ElicitRequestParams) -> Any:
+        del context
+        return await self._ask(types.ElicitRequest(params=params), types.ElicitResult)
+
+    async def _list_roots(self, context: ClientRequestContext) -> Any:
+        del context
+        return await self._ask(types.ListRootsRequest(), types.ListRootsResult)
+
+    async def _log(self, params: types.LoggingMessageNotificationParams) -> None:
+        asker = self._asker
+        await asker.session.send_notification(types.LoggingMessageNotification(params=params), asker.request)
+
+    async def _hear(self, message: object) -> None:
+        if isinstance(message, _PASSED_ON):
+            await self._last.session.send_notification(message)
+
+
+_PASSED_ON = (
+    types.ResourceUpdatedNotification,
+    types.ResourceListChangedNotification,
+    types.PromptListChangedNotification,
+    types.ElicitCompleteNotification,
+)
+
+
+class LinkPool:
+    """The connections of all clients of a gateway."""
+
+    def __init__(self) -> None:
+        self._clients: weakref.WeakKeyDictionary[object, ClientLinks] = weakref.WeakKeyDictionary()
+        self._shared: dict[tuple[str, ...], Upstream] = {}
+        self._count = 0
+
+    def client(self, ctx: Context) -> ClientLinks | None:
+        """The connections of the client of a request; None for one that says with each request what it can."""
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return None
+        connection = ctx.session._connection  # the SDK has no public way to tell connections apart
+        found = self._clients.get(connection)
+        if found is None:
+            self._count += 1
+            found = self._clients[connection] = ClientLinks(ctx.session, self._count)
+            connection.exit_stack.push_async_callback(found.close)
+        return found
+
+    def link_for(self, ctx: Context, own: list[Upstream]) -> Link:
+        """How a request of 2026-07-28 reaches a server: by a connection that says what its client can. One that wants
+        the log of its request gets a connection of its own (`own`), which ends with it: else it would hear others'."""
+        can = ctx.session.client_capabilities or types.ClientCapabilities()
+        said = [name for name in ("sampling", "elicitation", "roots") if getattr(can, name) is not None]
+        given: dict[str, Any] = dict.fromkeys(said, _never_asked)
+        wants_log = types.LOG_LEVEL_META_KEY in (ctx.meta or {})
+
+        async def log(params: types.LoggingMessageNotificationParams) -> None:
+            await ctx.session.send_notification(types.LoggingMessageNotification(params=params), ctx.request_id)
+
+        async def link(upstream: Upstream) -> Upstream:
+            if wants_log:
+                own.append(upstream.connect_again(ClientCallbacks(**given, logging=log)))
+                return own[-1]
+            key = (upstream.name, *said)
+            if said and key not in self._shared:
+                self._shared[key] = upstream.connect_again(ClientCallbacks(**given))
+            return self._shared[key] if said else upstream
+
+        return link
+
+    async def close(self) -> None:
+        """End those that are shared; the others end with their clients."""
+        for link in self._shared.values():
+            await link.close()
+
+
+async def _never_asked(*_given: Any) -> types.ErrorData:
+    """Since 2026-07-28 a server asks with its answer; one of before that has nobody to ask here."""
+    return types.ErrorData(code=types.INVALID_REQUEST, message="the client of the gateway cannot be asked in between")

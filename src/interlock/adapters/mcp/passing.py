@@ -1,0 +1,165 @@
+"""What servers offer beside tools, for clients of the gateway: resources, prompts, completion, log, subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any, TypeVar
+
+import mcp_types as types
+from mcp import Client, MCPError
+from mcp.server import ServerRequestContext
+
+from interlock.adapters.mcp.downstream import DownstreamCall, link_to
+from interlock.adapters.mcp.readings import prompt_tool, resource_tool
+from interlock.adapters.mcp.servers import McpServers
+from interlock.adapters.mcp.upstream import Upstream
+from interlock.errors import ToolError
+
+T = TypeVar("T")
+Context = ServerRequestContext[Any, Any]
+Read = Callable[[Context, str, dict[str, Any], Any], Awaitable[Any]]
+Request = Callable[[Context, Any], AbstractAsyncContextManager[DownstreamCall]]
+_MOST_PAGES = 100
+
+
+class Passing:
+    """The requests of clients that are no calls of tools. What is read takes the path; what only lists does not."""
+
+    def __init__(self, servers: McpServers, read: Read, request: Request) -> None:
+        self._servers, self._read, self._request = servers, read, request
+        self._owners: dict[str, str] = {}
+        """Of resources that were listed: the servers that they are of."""
+
+    def handlers(self) -> dict[str, Any]:
+        """For the server of the SDK."""
+        return {
+            "on_list_resources": self._list_resources,
+            "on_list_resource_templates": self._list_templates,
+            "on_read_resource": self._read_resource,
+            "on_subscribe_resource": self._subscribe,
+            "on_unsubscribe_resource": self._unsubscribe,
+            "on_list_prompts": self._list_prompts,
+            "on_get_prompt": self._get_prompt,
+            "on_completion": self._complete,
+            "on_set_logging_level": self._set_level,
+        }
+
+    async def _list_resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
+        found: list[types.Resource] = []
+        async with self._request(ctx, params):
+            for name, link in await self._links():
+                listed = [one async for page in _pages(link, "resources/list", _RESOURCES) for one in page.resources]
+                self._owners |= {one.uri: name for one in listed}
+                found += listed
+        return types.ListResourcesResult(resources=found)
+
+    async def _list_templates(self, ctx: Context, params: Any) -> types.ListResourceTemplatesResult:
+        found: list[types.ResourceTemplate] = []
+        async with self._request(ctx, params):
+            for _name, link in await self._links():
+                pages = _pages(link, "resources/templates/list", _TEMPLATES)
+                found += [one async for page in pages for one in page.resource_templates]
+        return types.ListResourceTemplatesResult(resource_templates=found)
+
+    async def _list_prompts(self, ctx: Context, params: Any) -> types.ListPromptsResult:
+        found: list[types.Prompt] = []
+        async with self._request(ctx, params):
+            for name, link in await self._links():
+                listed = [one async for page in _pages(link, "prompts/list", _PROMPTS) for one in page.prompts]
+                called = self._servers.terms[name].name_of
+                found += [one.model_copy(update={"name": called(name, one.name)}) for one in listed]
+        return types.ListPromptsResult(prompts=found)
+
+    async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
+        problem: MCPError | None = None
+        for name in self._servers_of(params.uri):
+            try:
+                return await self._read(ctx, resource_tool(name), {"uri": params.uri}, params)
+            except MCPError as error:
+                problem = error
+        raise problem or MCPError(types.INVALID_PARAMS, f"there is no resource {params.uri}", {"uri": params.uri})
+
+    async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
+        name, prompt = self._prompt_of(params.name)
+        given = {"name": prompt, **({"arguments": params.arguments} if params.arguments else {})}
+        return await self._read(ctx, prompt_tool(name), given, params)
+
+    async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        ref, names = params.ref, list(self._servers.upstreams)
+        if isinstance(ref, types.PromptReference):
+            name, prompt = self._prompt_of(ref.name)
+            ref, names = ref.model_copy(update={"name": prompt}), [name]
+        argument = {"name": params.argument.name, "value": params.argument.value}
+        context = None if params.context is None else params.context.arguments
+        return await self._first(ctx, params, names, lambda client: client.complete(ref, argument, context))
+
+    async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        names = self._servers_of(params.uri)
+        return await self._first(ctx, params, names, lambda client: client.session.subscribe_resource(params.uri))
+
+    async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        names = self._servers_of(params.uri)
+        return await self._first(ctx, params, names, lambda client: client.session.unsubscribe_resource(params.uri))
+
+    async def _set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        async with self._request(ctx, params):
+            for _name, link in await self._links():
+                await _ask(link, "logging/setLevel", lambda client: client.session.set_logging_level(params.level))
+        return types.EmptyResult()
+
+    async def _first(self, ctx: Context, params: Any, names: list[str], work: Callable[[Client], Awaitable[T]]) -> T:
+        """The answer of the first server that has one."""
+        problem: MCPError | None = None
+        async with self._request(ctx, params) as caller:
+            for name in names:
+                link = await link_to(self._servers.upstreams[name])
+                try:
+                    return await link.ask(ctx.method, work, caller)
+                except ToolError as error:
+                    problem = caller.error or MCPError(types.INTERNAL_ERROR, str(error))
+        raise problem or MCPError(types.METHOD_NOT_FOUND, "no server offers this")
+
+    async def _links(self) -> list[tuple[str, Upstream]]:
+        return [(name, await link_to(upstream)) for name, upstream in self._servers.upstreams.items()]
+
+    def _servers_of(self, uri: str) -> list[str]:
+        """The server that has listed a resource; else all of them, one after the other."""
+        return [self._owners[uri]] if uri in self._owners else list(self._servers.upstreams)
+
+    def _prompt_of(self, called: str) -> tuple[str, str]:
+        """The server of a prompt, and what it is called there."""
+        for name, said in self._servers.terms.items():
+            prefix = said.name_of(name, "")
+            if called.startswith(prefix):
+                return name, called.removeprefix(prefix)
+        raise MCPError(types.INVALID_PARAMS, f"there is no prompt {called!r}")
+
+
+_RESOURCES: Callable[..., Any] = Client.list_resources
+_TEMPLATES: Callable[..., Any] = Client.list_resource_templates
+_PROMPTS: Callable[..., Any] = Client.list_prompts
+
+
+async def _pages(link: Upstream, what: str, ask: Callable[..., Any]) -> AsyncIterator[Any]:
+    """All pages of a list; none of a server that has no such thing."""
+    cursor: str | None = None
+    for _page in range(_MOST_PAGES):
+        page = await _ask(link, what, partial(ask, cursor=cursor))
+        if page is None:
+            return
+        yield page
+        cursor = page.next_cursor
+        if not cursor:
+            return
+
+
+async def _ask(link: Upstream, what: str, work: Callable[[Client], Awaitable[T]]) -> T | None:
+    caller = DownstreamCall()
+    try:
+        return await link.ask(what, work, caller)
+    except ToolError:
+        if caller.error is not None and caller.error.code == types.METHOD_NOT_FOUND:
+            return None
+        raise
