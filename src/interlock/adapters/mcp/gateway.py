@@ -12,6 +12,7 @@ from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 
+from interlock import __version__
 from interlock.adapters.mcp.downstream import CALLER, DownstreamCall, meta_for_server
 from interlock.adapters.mcp.links import LinkPool
 from interlock.adapters.mcp.passing import Passing
@@ -41,13 +42,17 @@ def mcp_server(
     """
     gateway = Gateway(runtime, servers, actor)
     passing = Passing(gateway.servers, gateway.read, gateway.request)
-    return Server(
+    server = Server(
         name,
+        version=__version__,
         lifespan=gateway.lifespan,
         on_list_tools=gateway.list_tools,
         on_call_tool=gateway.call_tool,
         **(passing.handlers() if servers is not None else {}),
     )
+    if servers is not None:
+        passing.add_to(server)
+    return server
 
 
 async def serve_mcp(

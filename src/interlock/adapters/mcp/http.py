@@ -11,6 +11,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from interlock.adapters.mcp.events import RecentEvents
 from interlock.adapters.mcp.gateway import mcp_server
 from interlock.adapters.mcp.servers import McpServers
 from interlock.errors import ConfigError
@@ -18,6 +19,8 @@ from interlock.runtime import Runtime
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LEAST_TOKEN = 16
+_RETRY_MS = 500
+"""After so long a client whose stream broke off comes back."""
 
 
 async def serve_http(
@@ -63,7 +66,7 @@ def http_app(
         allowed_hosts=[*hosts, host], allowed_origins=[f"http://{name}" for name in hosts]
     )
     app: ASGIApp = mcp_server(runtime, servers=servers, actor=actor).streamable_http_app(
-        host=host, transport_security=security
+        host=host, transport_security=security, event_store=RecentEvents(), retry_interval=_RETRY_MS
     )
     return app if token is None else _BearerGuard(app, token)
 

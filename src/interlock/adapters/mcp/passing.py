@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 import mcp_types as types
 from mcp import Client, MCPError
-from mcp.server import ServerRequestContext
+from mcp.server import Server, ServerRequestContext
 
 from interlock.adapters.mcp.downstream import DownstreamCall, link_to
+from interlock.adapters.mcp.listening import listen
 from interlock.adapters.mcp.readings import prompt_tool, resource_tool
 from interlock.adapters.mcp.servers import McpServers
 from interlock.adapters.mcp.upstream import Upstream
@@ -43,8 +44,12 @@ class Passing:
             "on_list_prompts": self._list_prompts,
             "on_get_prompt": self._get_prompt,
             "on_completion": self._complete,
-            "on_set_logging_level": self._set_level,
+            "on_subscriptions_listen": self._listen,
         }
+
+    def add_to(self, server: Server[Any]) -> None:
+        """What the SDK would warn of as it is passing away, and what clients of the older revisions still need."""
+        server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
 
     async def _list_resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
         found: list[types.Resource] = []
@@ -97,16 +102,22 @@ class Passing:
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         names = self._servers_of(params.uri)
-        return await self._first(ctx, params, names, lambda client: client.session.subscribe_resource(params.uri))
+        return await self._first(ctx, params, names, _sending(types.SubscribeRequest(params=params)))
 
     async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         names = self._servers_of(params.uri)
-        return await self._first(ctx, params, names, lambda client: client.session.unsubscribe_resource(params.uri))
+        return await self._first(ctx, params, names, _sending(types.UnsubscribeRequest(params=params)))
+
+    async def _listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        async with self._request(ctx, params):
+            return await listen(ctx, params, [link for _name, link in await self._links()])
 
     async def _set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         async with self._request(ctx, params):
             for _name, link in await self._links():
-                await _ask(link, "logging/setLevel", lambda client: client.session.set_logging_level(params.level))
+                await _ask(link, "logging/setLevel", _sending(types.SetLevelRequest(params=params)))
         return types.EmptyResult()
 
     async def _first(self, ctx: Context, params: Any, names: list[str], work: Callable[[Client], Awaitable[T]]) -> T:
@@ -140,6 +151,11 @@ class Passing:
 _RESOURCES: Callable[..., Any] = Client.list_resources
 _TEMPLATES: Callable[..., Any] = Client.list_resource_templates
 _PROMPTS: Callable[..., Any] = Client.list_prompts
+
+
+def _sending(request: types.ClientRequest) -> Callable[[Client], Awaitable[types.EmptyResult]]:
+    """A request that is only acknowledged, as it came."""
+    return lambda client: client.session.send_request(request, types.EmptyResult)
 
 
 async def _pages(link: Upstream, what: str, ask: Callable[..., Any]) -> AsyncIterator[Any]:
