@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mcp_types as types
 import msgspec
@@ -13,16 +13,13 @@ from mcp.shared.dispatcher import ProgressFnT
 
 from interlock.values import Json
 
-if TYPE_CHECKING:
-    from interlock.adapters.mcp.upstream import Upstream
-
 _OWN, _PROTOCOL, _PROGRESS = "interlock/", "io.modelcontextprotocol/", "progressToken"
 
 
 class DownstreamCall(msgspec.Struct):
     """A request of a client of the gateway, while it is on the path."""
 
-    link: Callable[[Upstream], Awaitable[Upstream]] | None = None
+    link: Callable[[Any], Awaitable[Any]] | None = None
     """The connection to a server that this client uses; None: the one that all share."""
     meta: dict[str, Json] = {}
     """What the client said in `_meta` that is for the server."""
@@ -38,12 +35,6 @@ class DownstreamCall(msgspec.Struct):
 
 
 CALLER: ContextVar[DownstreamCall | None] = ContextVar("interlock.mcp.caller", default=None)
-
-
-async def link_to(upstream: Upstream) -> Upstream:
-    """The connection that the call on the path goes by: that of its client, or the one that all share."""
-    caller = CALLER.get()
-    return upstream if caller is None or caller.link is None else await caller.link(upstream)
 
 
 def meta_for_server(said: Mapping[str, Any] | None) -> dict[str, Json]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from importlib.metadata import version
 from typing import Any, TextIO
 
 import anyio
@@ -12,7 +13,6 @@ from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 
-from interlock import __version__
 from interlock.adapters.mcp.downstream import CALLER, DownstreamCall, meta_for_server
 from interlock.adapters.mcp.links import LinkPool
 from interlock.adapters.mcp.passing import Passing
@@ -44,7 +44,7 @@ def mcp_server(
     passing = Passing(gateway.servers, gateway.read, gateway.request)
     server = Server(
         name,
-        version=__version__,
+        version=version("interlock"),
         lifespan=gateway.lifespan,
         on_list_tools=gateway.list_tools,
         on_call_tool=gateway.call_tool,

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import mcp_types as types
 
-from interlock.adapters.mcp.downstream import link_to
 from interlock.adapters.mcp.results import text_of, value_of
 from interlock.adapters.mcp.templates import fill, gaps_in
 from interlock.adapters.mcp.terms import ToolTerms
-from interlock.adapters.mcp.upstream import Upstream
+from interlock.adapters.mcp.upstream import Upstream, link_to
 from interlock.canonical import Refusal
 from interlock.errors import ConfigError, Permanent
 from interlock.values import Context, Json

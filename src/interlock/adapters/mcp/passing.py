@@ -11,11 +11,11 @@ import mcp_types as types
 from mcp import Client, MCPError
 from mcp.server import Server, ServerRequestContext
 
-from interlock.adapters.mcp.downstream import DownstreamCall, link_to
+from interlock.adapters.mcp.downstream import DownstreamCall
 from interlock.adapters.mcp.listening import listen
 from interlock.adapters.mcp.readings import prompt_tool, resource_tool
 from interlock.adapters.mcp.servers import McpServers
-from interlock.adapters.mcp.upstream import Upstream
+from interlock.adapters.mcp.upstream import Upstream, link_to
 from interlock.errors import ToolError
 
 T = TypeVar("T")

@@ -7,8 +7,8 @@ from typing import Any
 import mcp_types as types
 from mcp import Client
 
-from interlock.adapters.mcp.downstream import CALLER, DownstreamCall, link_to
-from interlock.adapters.mcp.upstream import Upstream
+from interlock.adapters.mcp.downstream import CALLER, DownstreamCall
+from interlock.adapters.mcp.upstream import Upstream, link_to
 from interlock.errors import InputRequired
 from interlock.tools import Tool
 from interlock.values import Json

@@ -9,13 +9,13 @@ from typing import Any, Unpack
 
 import mcp_types as types
 
-from interlock.adapters.mcp.downstream import CALLER, link_to
+from interlock.adapters.mcp.downstream import CALLER
 from interlock.adapters.mcp.looks import ServerState, key_of
 from interlock.adapters.mcp.pins import PinsFile
 from interlock.adapters.mcp.results import value_of
 from interlock.adapters.mcp.templates import fill
 from interlock.adapters.mcp.terms import ServerTerms, ToolTerms, refuse_odd_terms, terms_of
-from interlock.adapters.mcp.upstream import ServerAddress, Upstream
+from interlock.adapters.mcp.upstream import ServerAddress, Upstream, link_to
 from interlock.tools import Tool
 from interlock.values import Context, Effect, Json
 

@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import RequestParamsMeta
 
 from interlock.adapters.mcp.callbacks import ClientCallbacks
-from interlock.adapters.mcp.downstream import DownstreamCall
+from interlock.adapters.mcp.downstream import CALLER, DownstreamCall
 from interlock.adapters.mcp.error_output import ErrorOutput
 from interlock.adapters.mcp.pins import PinsFile
 from interlock.errors import (
@@ -298,6 +298,13 @@ class Upstream:
     @staticmethod
     def _in_doubt(message: str, changes: bool) -> ToolError:
         return InDoubt(message) if changes else Unavailable(message)
+
+
+async def link_to(upstream: Upstream) -> Upstream:
+    """The connection that the call on the path goes by: that of its client, or the one that all share."""
+    caller = CALLER.get()
+    found: Upstream = upstream if caller is None or caller.link is None else await caller.link(upstream)
+    return found
 
 
 def _root_of(error: BaseException) -> str:
