@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
@@ -61,6 +62,10 @@ PARKED = ("call", "set_title", '{"id": "precious", "title": "x"}')
 NO_POLICY = ("--policy", "none.toml")
 
 
+MCP = (sys.executable, str(Path(__file__).with_name("mcp_files_server.py")), "docs")
+ADDED = ("mcp", "add", "files", "--", *MCP)
+
+
 class Case(NamedTuple):
     """A command, how it ends, and what was done before it."""
 
@@ -106,6 +111,13 @@ DONE = (
     Case("audit verifier", 0),
     Case("audit purge", 0, ("--older-than", "1d")),
     Case("audit forget", 0, ("--record", "1", "--reason", "r")),
+    Case("mcp add", 0, ("files", "--", *MCP)),
+    Case("mcp remove", 0, ("files",), (ADDED,)),
+    Case("mcp list", 0, (), (ADDED,)),
+    Case("mcp show", 0, ("files",), (ADDED,)),
+    Case("mcp pin", 0, ("files",), (ADDED,)),
+    Case("mcp profile", 0),
+    Case("mcp serve", 0),
     Case("metrics", 0),
     Case("config show", 0),
 )
@@ -125,6 +137,9 @@ WRONG = (
     Case("review deny", 1, ("{ticket}",), (PARKED, ("review", "deny", "{ticket}"))),
     Case("review edit", 1, ("{ticket}", "{}"), (PARKED,)),
     Case("review resume", 1, ("{ticket}",), (PARKED,)),
+    Case("mcp list", 1, (), (ADDED, ("change-tools",))),
+    Case("mcp show", 1, ("files",), (ADDED, ("change-tools",))),
+    Case("mcp profile", 1, ("memory", "--test", "files"), (ADDED,)),
     Case("unhalt", 1, ("--tool", "mail")),
     Case("tools list", 1, ("--actor", "a", *NO_POLICY)),
     Case("policy check", 1, ("--policy", "idle.toml")),
@@ -194,12 +209,12 @@ def documented(parser: CommandParser) -> set[int]:
 
 LEAVES = find_leaves()
 BROKEN = tuple(
-    case._replace(code=3, arguments=(*case.arguments, "--store", "sqlite:///not-a-ledger.db"), before=())
+    case._replace(code=3, arguments=("--store", "sqlite:///not-a-ledger.db", *case.arguments), before=())
     for case in DONE
     if 3 in documented(LEAVES[case.command])
 )
 BAD_SETTING = tuple(
-    case._replace(code=2, arguments=(*case.arguments, "--config", "none.toml"), before=())
+    case._replace(code=2, arguments=("--config", "none.toml", *case.arguments), before=())
     for case in DONE
     if case.command != "audit verifier"
 )
@@ -211,7 +226,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Tools, an application, policies, and a ledger with one record."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
+    (tmp_path / "docs").mkdir()
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))  # who serves ends with its client
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("interlock.cli.review.default_principal", lambda: "os:boss")
     monkeypatch.setattr("interlock.operations.approvals.default_principal", lambda: "os:boss")
@@ -237,6 +254,9 @@ def run(*arguments: str) -> int:
         return 0
     if arguments == ("lose-payload-key",):
         expect(payload_key_file("", "sqlite:///x.db")).unlink()
+        return 0
+    if arguments == ("change-tools",):
+        Path("other-tools").touch()
         return 0
     if arguments == ("go-back",):  # an older copy is put back
         shutil.copy("x.db", "older.db")

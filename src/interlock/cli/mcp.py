@@ -303,6 +303,7 @@ async def _profile(given: argparse.Namespace) -> int:
     from interlock.adapters.mcp.terms import profile_names, profile_text, read_profile
     from interlock.adapters.mcp.tools import tools_of
 
+    load_command_settings(given)
     if given.name is None:
         if given.json:
             print_json(profile_names())
