@@ -123,7 +123,7 @@ async def _kill_meanwhile(client: Client, call: Any, number: int, folder: Path) 
     tool, given = call
     file = Path(given["path"])
     under_way = asyncio.create_task(client.call_tool(tool, given, meta=_meta(number)))
-    while not under_way.done() and (not file.exists() or file.read_text() != given["content"]):
+    while not under_way.done() and (not file.exists() or file.read_text() != given["content"]):  # noqa: ASYNC110
         await asyncio.sleep(0)
     os.kill(int((folder / "gateway.pid").read_text()), signal.SIGKILL)
     await under_way

@@ -16,7 +16,7 @@ from mcp import Client, MCPError
 
 from interlock import Runtime, tool
 from interlock.adapters.mcp import mcp_server
-from interlock.adapters.mcp.http import http_app, read_address, read_token, serve_http
+from interlock.adapters.mcp.http import HttpTerms, http_app, read_address, read_token, serve_http
 from interlock.adapters.mcp.pins import PinsFile
 from interlock.adapters.mcp.servers import PINS, McpServers
 from interlock.adapters.mcp.terms import ServerTerms, ToolTerms
@@ -59,11 +59,13 @@ async def _servers(said: dict[str, ServerTerms], folder: Path) -> AsyncIterator[
 
 
 def _client(server: Any, answer: str, heard: list[str] | None = None, mode: str = "legacy") -> Client:
-    async def elicit(_context: Any, _params: Any) -> types.ElicitResult:
+    async def elicit(context: Any, params: Any) -> types.ElicitResult:
+        del context, params
         await asyncio.sleep(0)
         return types.ElicitResult(action="accept", content={"colour": answer, "approve": answer == "yes"})
 
-    async def sample(_context: Any, _params: Any) -> types.CreateMessageResult:
+    async def sample(context: Any, params: Any) -> types.CreateMessageResult:
+        del context, params
         text = types.TextContent(text=f"the model of {answer}")
         return types.CreateMessageResult(role="assistant", content=text, model="m")
 
@@ -95,7 +97,8 @@ async def test_progress_and_log_reach_the_client_that_called(tmp_path: Path) -> 
     others: list[str] = []
     steps: list[float] = []
 
-    async def report(progress: float, _total: float | None, _message: str | None) -> None:
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        del total, message
         steps.append(progress)
 
     async with (
@@ -186,7 +189,7 @@ async def look(key: str) -> str:
 @asynccontextmanager
 async def _http(**options: Any) -> AsyncIterator[httpx.AsyncClient]:
     async with Runtime.open("memory://", policy=POLICY, tools=[look]) as runtime:
-        app = http_app(runtime, **options)
+        app = http_app(runtime, HttpTerms(**options))
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1:8300"
         ) as client:
@@ -205,8 +208,9 @@ TOKEN = "a-token-of-some-length"
         ({"Authorization": f"Bearer {TOKEN}x"}, 401),
     ],
 )
-async def test_nobody_comes_in_without_the_token(headers: dict[str, str], code: int) -> None:
-    async with _http(token=TOKEN) as client:
+async def test_nobody_comes_in_without_the_token(tmp_path: Path, headers: dict[str, str], code: int) -> None:
+    (tmp_path / "token").write_text(TOKEN)
+    async with _http(bearer=str(tmp_path / "token")) as client:
         found = await client.post("/mcp", json={}, headers=headers)
         assert found.status_code == code
         assert "Bearer" in found.headers["WWW-Authenticate"]
@@ -228,7 +232,7 @@ def test_addresses_and_tokens_that_cannot_be_are_refused(tmp_path: Path) -> None
 async def test_other_machines_need_a_token() -> None:
     async with Runtime.open("memory://", policy=POLICY, tools=[look]) as runtime:
         with pytest.raises(ConfigError, match="reached from other machines"):
-            await serve_http(runtime, "0.0.0.0:8300")
+            await serve_http(runtime, HttpTerms(address="0.0.0.0:8300"))
 
 
 def test_terms_are_read_as_they_are_written() -> None:

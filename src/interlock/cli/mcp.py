@@ -22,6 +22,7 @@ from interlock.toml import parse_toml
 from interlock.values import Effect
 
 if TYPE_CHECKING:
+    from interlock.adapters.mcp.http import HttpTerms
     from interlock.adapters.mcp.servers import McpServers
     from interlock.adapters.mcp.terms import ServerTerms
     from interlock.adapters.mcp.upstream import Upstream
@@ -106,6 +107,14 @@ def _add_serve(actions: Any) -> Any:
         "--http", metavar="HOST:PORT", help="listen there (POST /mcp) instead of standard input and output"
     )
     serve.add_argument("--bearer", metavar="FILE", help="with --http: the file of the token that a client has to bring")
+    serve.add_argument(
+        "--issuer", default="", metavar="URL", help="with --http: the OAuth 2.1 server whose tokens count"
+    )
+    serve.add_argument("--audience", default="", metavar="URL", help="what its tokens have to be for: this gateway")
+    serve.add_argument(
+        "--jwks", default="", metavar="URL|FILE", help="its keys (default: ISSUER/.well-known/jwks.json)"
+    )
+    serve.add_argument("--scope", action="append", default=[], help="what a token has to allow")
     serve.add_argument("--actor", default="mcp", help="who calls, for grants and rules (default: mcp)")
     return serve
 
@@ -333,17 +342,30 @@ async def _serve(given: argparse.Namespace) -> int:
     from interlock.adapters.mcp import serve_mcp
     from interlock.adapters.mcp.http import serve_http
 
-    if given.http is None and given.bearer is not None:
-        raise ConfigError("--bearer is for --http: over standard input and output, the user of the process calls")
+    if given.http is None and (given.bearer or given.issuer):
+        raise ConfigError("tokens are for --http: over standard input and output, the user of the process calls")
     async with open_with_servers(given, exists=False) as (runtime, servers):
         if servers is not None:
             for name, why in (await servers.start()).items():
                 notes().print(f"[yellow]{sanitize(name)}[/]: {sanitize(why)}")
         if given.http is not None:
-            await serve_http(runtime, given.http, servers=servers, actor=given.actor, bearer=given.bearer, say=_say)
+            await serve_http(runtime, _http_terms(given), servers=servers, actor=given.actor, say=_say)
         else:
             await serve_mcp(runtime, servers=servers, actor=given.actor, out=result_stream())
     return 0
+
+
+def _http_terms(given: argparse.Namespace) -> HttpTerms:
+    from interlock.adapters.mcp.http import HttpTerms
+    from interlock.adapters.mcp.oauth import OAuthTerms
+
+    oauth = None
+    if given.issuer:
+        if not given.audience:
+            raise ConfigError("--issuer needs --audience: the address of this gateway, for which its tokens have to be")
+        keys = given.jwks or f"{given.issuer.rstrip('/')}/.well-known/jwks.json"
+        oauth = OAuthTerms(given.issuer, given.audience, keys, tuple(given.scope))
+    return HttpTerms(address=given.http, bearer=given.bearer or "", oauth=oauth)
 
 
 def _say(text: str) -> None:

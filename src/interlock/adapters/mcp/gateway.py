@@ -15,6 +15,7 @@ from mcp.server.stdio import stdio_server
 
 from interlock.adapters.mcp.downstream import CALLER, DownstreamCall, meta_for_server
 from interlock.adapters.mcp.links import LinkPool
+from interlock.adapters.mcp.oauth import caller_of
 from interlock.adapters.mcp.passing import Passing
 from interlock.adapters.mcp.questions import ask_person
 from interlock.adapters.mcp.readings import prompt_tool, resource_tool
@@ -88,14 +89,15 @@ class Gateway:
         finally:
             await self._pool.close()
 
-    async def list_tools(self, _ctx: Context, _params: Any) -> types.ListToolsResult:
+    async def list_tools(self, ctx: Context, _params: Any) -> types.ListToolsResult:
         """The tools that clients may use, those of servers as they were pinned."""
         off = {
             self.servers.terms[name].name_of(name, tool)
             for name, upstream in self.servers.upstreams.items()
             for tool in upstream.switched_off
         }
-        tools = self._runtime.tools(actor=self._actor)
+        known = caller_of(ctx)
+        tools = self._runtime.tools(actor=self._actor if known is None else known[1])
         return types.ListToolsResult(
             tools=[self._as_mcp_tool(tool) for tool in tools if tool.name not in self._inner | off]
         )
@@ -134,11 +136,18 @@ class Gateway:
         said: dict[str, Any] = dict(meta or {})
         details = {"call_id": said.get(_KEY), "turn": said.get(_TURN), "run": said.get(_RUN)}
         given: Any = {detail: value for detail, value in details.items() if isinstance(value, str) and value}
-        return await self._runtime.call(tool, arguments, actor=self._actor, **(given or {"run": self._run_of(ctx)}))
+        given = given or {"run": self._run_of(ctx)}
+        known = caller_of(ctx)
+        if known is None:
+            return await self._runtime.call(tool, arguments, actor=self._actor, **given)
+        principal, actor = known
+        return await self._runtime.call(tool, arguments, actor=actor, principal=principal, **given)
 
     def _run_of(self, ctx: Context) -> str:
-        client = self._pool.client(ctx)
-        return self._session if client is None else f"{self._session}.{client.number}"
+        """What a call belongs to that says nothing of it: its session, or, where there is none, whoever calls."""
+        client, known = self._pool.client(ctx), caller_of(ctx)
+        who = "" if known is None else f".{known[0]}.{known[1]}"
+        return f"{self._session}{who}" if client is None else f"{self._session}.{client.number}{who}"
 
     @contextlib.asynccontextmanager
     async def request(self, ctx: Context, params: Any) -> AsyncIterator[DownstreamCall]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import msgspec
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import JSONResponse
@@ -13,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from interlock.adapters.mcp.events import RecentEvents
 from interlock.adapters.mcp.gateway import mcp_server
+from interlock.adapters.mcp.oauth import JwksVerifier, OAuthTerms
 from interlock.adapters.mcp.servers import McpServers
 from interlock.errors import ConfigError
 from interlock.runtime import Runtime
@@ -23,52 +27,64 @@ _RETRY_MS = 500
 """After so long a client whose stream broke off comes back."""
 
 
+class HttpTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the gateway listens, and who is let in: whoever brings a token, or everybody on this machine."""
+
+    address: str = "127.0.0.1:8300"
+    bearer: str = ""
+    """The file of one token, for one's own machine: whoever brings it is the user of this process."""
+    oauth: OAuthTerms | None = None
+
+
 async def serve_http(
     runtime: Runtime,
-    address: str,
+    terms: HttpTerms,
     *,
     servers: McpServers | None = None,
     actor: str = "mcp",
-    bearer: str | None = None,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve the tools of a runtime at `POST http://HOST:PORT/mcp` until the process ends.
-
-    Beyond this machine only with a token: `bearer` is the file that holds it.
-    """
-    host, port = read_address(address)
-    token = None if bearer is None else read_token(Path(bearer))
-    if host not in _LOOPBACK and token is None:
-        raise ConfigError(f"{host} is reached from other machines: name the file of a token that they bring (--bearer)")
-    server = uvicorn.Server(
-        uvicorn.Config(
-            http_app(runtime, servers=servers, actor=actor, host=host, token=token),
-            host=host,
-            port=port,
-            log_level="warning",
-        )
-    )
-    say(f"http://{host}:{port}/mcp")
-    await server.serve()
+    """Serve the tools of a runtime at `POST http://HOST:PORT/mcp` until the process ends."""
+    host, port = read_address(terms.address)
+    app = http_app(runtime, terms, servers=servers, actor=actor)
+    server = uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_level="warning"))
+    say(f"http://{terms.address}/mcp")
+    serving = asyncio.create_task(server.serve(), name="mcp http")
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:  # whoever ends it has its sockets closed
+        server.should_exit = True
+        await serving
+        raise
 
 
-def http_app(
-    runtime: Runtime,
-    *,
-    servers: McpServers | None = None,
-    actor: str = "mcp",
-    host: str = "127.0.0.1",
-    token: str | None = None,
-) -> ASGIApp:
+def http_app(runtime: Runtime, terms: HttpTerms, *, servers: McpServers | None = None, actor: str = "mcp") -> ASGIApp:
     """The gateway as an ASGI application, for whatever serves those."""
-    hosts = [f"{name}:*" for name in dict.fromkeys((host, "127.0.0.1", "localhost", "[::1]"))]
+    host, _port = read_address(terms.address)
+    if host not in _LOOPBACK and not terms.bearer and terms.oauth is None:
+        raise ConfigError(
+            f"{host} is reached from other machines: say by which token they come in (--bearer, --issuer)"
+        )
+    if terms.bearer and terms.oauth is not None:
+        raise ConfigError("tokens come from one place: a file (--bearer), or an authorization server (--issuer)")
+    known = [host, "127.0.0.1", "localhost", "[::1]"]
+    known += [] if terms.oauth is None else [urlsplit(terms.oauth.audience).netloc]
+    names = list(dict.fromkeys(known))
     security = TransportSecuritySettings(
-        allowed_hosts=[*hosts, host], allowed_origins=[f"http://{name}" for name in hosts]
+        allowed_hosts=[*names, *(f"{name}:*" for name in names)],
+        allowed_origins=[
+            f"{scheme}://{name}{end}" for scheme in ("http", "https") for name in names for end in ("", ":*")
+        ],
     )
     app: ASGIApp = mcp_server(runtime, servers=servers, actor=actor).streamable_http_app(
-        host=host, transport_security=security, event_store=RecentEvents(), retry_interval=_RETRY_MS
+        host=host,
+        transport_security=security,
+        event_store=RecentEvents(),
+        retry_interval=_RETRY_MS,
+        auth=None if terms.oauth is None else terms.oauth.settings(),
+        token_verifier=None if terms.oauth is None else JwksVerifier(terms.oauth),
     )
-    return app if token is None else _BearerGuard(app, token)
+    return _BearerGuard(app, read_token(Path(terms.bearer))) if terms.bearer else app
 
 
 def read_address(text: str) -> tuple[str, int]:
