@@ -9,7 +9,7 @@ VERSIONS ?= 3.11 3.12 3.13
 # schemathesis, which tests of Catalog use, loads itself into every run: seconds that those of the library do without.
 QUICK := tests -n 2 --dist loadfile -m "not slow" -p no:schemathesis
 
-.PHONY: help demo test quick check versions format lint types architecture bench bench-against bench-cel bench-turns bench-provenance bench-enforcement bench-ranger bench-catalog torture fuzz clean constraints
+.PHONY: help demo test quick check versions format lint types architecture bench bench-against bench-cel bench-turns bench-provenance bench-enforcement bench-ranger bench-catalog conformance torture fuzz clean constraints
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: .*##/\t/' | expand -t 16
@@ -89,6 +89,9 @@ SUITES ?= banking workspace
 bench-provenance:  ## AgentDojo without a model, in an environment of its own: tasks kept and attacks stopped in SUITES
 	@sh benchmarks/provenance/run.sh $(SUITES)
 
+conformance: $(STAMP)  ## the conformance suite of MCP (npm has to be there; a few minutes): servers directly and through the gateway, clients; WRITE=1 writes docs/conformance.md
+	@nice -n 10 $(BIN)/python benchmarks/conformance/run.py $(if $(WRITE),--write)
+
 bench-turns: $(STAMP)  ## intents and grounding on labelled sets, the cost of a turn; writes docs/turn-quality.md
 	@$(BIN)/python benchmarks/quality.py
 
@@ -104,4 +107,4 @@ constraints: $(STAMP)  ## write constraints.txt from what is installed now
 	@$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | grep -v '^-e' > constraints.txt
 
 clean:           ## remove environments and caches
-	rm -rf $(VENV) .versions .bench .bench-provenance .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) build/conformance .versions .bench .bench-provenance .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +14,13 @@ from interlock.cli.interrupts import run_to_end
 from interlock.cli.options import load_command_settings
 from interlock.cli.output import colorize, console, format_count, notes, print_json, sanitize
 from interlock.cli.parser import document_exits
-from interlock.cli.results import result_stream
-from interlock.cli.workspace import open_with_servers
+from interlock.cli.serving import add_serve, serve_until_ended
 from interlock.config import SERVERS
 from interlock.errors import ConfigError
 from interlock.toml import parse_toml
 from interlock.values import Effect
 
 if TYPE_CHECKING:
-    from interlock.adapters.mcp.http import HttpTerms
     from interlock.adapters.mcp.servers import McpServers
     from interlock.adapters.mcp.terms import ServerTerms
     from interlock.adapters.mcp.upstream import Upstream
@@ -72,7 +70,7 @@ def register(commands: Any, common: Any) -> None:
     show = actions.add_parser("show", help="one server: its tools, the effect each is taken for, its pin")
     pin = actions.add_parser("pin", help="pin the tools of a server as they are now, once you have looked at them")
     pin.add_argument("--accept", action="append", default=[], metavar="TOOL", help="a tool whose words you have read")
-    profile, serve = _add_profile(actions), _add_serve(actions)
+    profile, serve = _add_profile(actions), add_serve(actions)
     for action in (remove, show, pin):
         action.add_argument("name", help="the server")
     for action, run, wrong in (
@@ -82,7 +80,7 @@ def register(commands: Any, common: Any) -> None:
         (show, _show, "the server cannot be reached, or a tool is switched off"),
         (pin, _pin, ""),
         (profile, _profile, "the profile does not fit the server"),
-        (serve, _serve, ""),
+        (serve, serve_until_ended, ""),
     ):
         common(action)
         document_exits(action, wrong=wrong, store=action is serve)
@@ -96,29 +94,6 @@ def _add_profile(actions: Any) -> Any:
     return profile
 
 
-def _add_serve(actions: Any) -> Any:
-    serve = actions.add_parser(
-        "serve",
-        help="offer the tools to a client: over standard input and output, or --http",
-        description="Be an MCP server for a client, in front of all servers and tools that the settings name."
-        " Every call takes the path; what waits for a person is said in its result.",
-    )
-    serve.add_argument(
-        "--http", metavar="HOST:PORT", help="listen there (POST /mcp) instead of standard input and output"
-    )
-    serve.add_argument("--bearer", metavar="FILE", help="with --http: the file of the token that a client has to bring")
-    serve.add_argument(
-        "--issuer", default="", metavar="URL", help="with --http: the OAuth 2.1 server whose tokens count"
-    )
-    serve.add_argument("--audience", default="", metavar="URL", help="what its tokens have to be for: this gateway")
-    serve.add_argument(
-        "--jwks", default="", metavar="URL|FILE", help="its keys (default: ISSUER/.well-known/jwks.json)"
-    )
-    serve.add_argument("--scope", action="append", default=[], help="what a token has to allow")
-    serve.add_argument("--actor", default="mcp", help="who calls, for grants and rules (default: mcp)")
-    return serve
-
-
 def _servers(given: argparse.Namespace) -> McpServers:
     from interlock.adapters.mcp.servers import McpServers, check_terms
 
@@ -127,7 +102,7 @@ def _servers(given: argparse.Namespace) -> McpServers:
 
 
 async def _add(given: argparse.Namespace) -> int:
-    from interlock.adapters.mcp.servers import as_toml, check_server, check_terms, make_upstream
+    from interlock.adapters.mcp.servers import McpServers, as_toml, check_server, check_terms, make_upstream
     from interlock.adapters.mcp.terms import ServerTerms
 
     loaded = load_command_settings(given)
@@ -138,13 +113,14 @@ async def _add(given: argparse.Namespace) -> int:
     said |= {"trusted": given.trusted, "env": given.env}
     terms = msgspec.convert(said, ServerTerms)
     check_server(given.name, terms)
-    async with make_upstream(given.name, terms, file.parent) as upstream:
-        await _look(given, upstream, terms, file.parent)
-    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    before = file.read_bytes().decode() if file.exists() else ""
     text = f"{before}{chr(10) if before and not before.endswith(chr(10)) else ''}{chr(10) if before else ''}"
     text += as_toml(given.name, said)
     parse_toml(text)
-    file.write_text(text, encoding="utf-8")
+    others = McpServers({}, None) if not loaded.servers else _servers(given)
+    async with make_upstream(given.name, terms, file.parent) as upstream:
+        await _look(given, upstream, terms, file.parent, set(others.offered))
+    file.write_bytes(text.encode())
     notes().print(f"[dim]written into {sanitize(str(file))}[/]")
     _leave_policy(given)
     return 0
@@ -158,7 +134,9 @@ def _leave_policy(given: argparse.Namespace) -> None:
         notes().print(f"[dim]a policy to begin with: {sanitize(str(policy))}[/]")
 
 
-async def _look(given: argparse.Namespace, upstream: Upstream, terms: ServerTerms, folder: Path) -> None:
+async def _look(
+    given: argparse.Namespace, upstream: Upstream, terms: ServerTerms, folder: Path, taken: Collection[str] = ()
+) -> None:
     """Pin the tools of a server that is started, and show what is pinned, and what is not and why."""
     from interlock.adapters.mcp.pins import PinsFile, find_hidden, find_instruction
     from interlock.adapters.mcp.servers import PINS
@@ -166,7 +144,11 @@ async def _look(given: argparse.Namespace, upstream: Upstream, terms: ServerTerm
 
     offered = await upstream.list_tools()
     pins = PinsFile.read(folder / PINS).pin(upstream.name, offered, given.accept)
-    tools_of(upstream, pins.tools_of(upstream.name), terms)  # refuses terms that do not fit
+    refused: dict[str, str] = {}
+    tools_of(upstream, pins.tools_of(upstream.name), terms, refused)  # refuses terms that do not fit
+    twice = sorted({terms.name_of(upstream.name, one.name) for one in offered} & set(taken))
+    if twice:
+        raise ConfigError(f"another server has a tool {twice[0]!r} already: choose another name, or a prefix")
     pins.write(folder / PINS)
     if given.json:
         _print_tools(
@@ -174,6 +156,8 @@ async def _look(given: argparse.Namespace, upstream: Upstream, terms: ServerTerm
         )
         return
     _print_tools(given, upstream.name, pins.tools_of(upstream.name), terms, {})
+    for name, why in refused.items():
+        notes().print(f"[red]not usable[/] {sanitize(name)}: {sanitize(why)}")
     for one in offered:
         said, hidden = find_instruction(one), find_hidden(one)
         if hidden:
@@ -223,24 +207,20 @@ def _print_tools(
 
 async def _remove(given: argparse.Namespace) -> int:
     from interlock.adapters.mcp.pins import PinsFile
-    from interlock.adapters.mcp.servers import PINS, check_terms
+    from interlock.adapters.mcp.servers import PINS, check_terms, without_table
 
     loaded = load_command_settings(given)
     file = loaded.file
     _find_terms(check_terms(loaded.servers), given.name)
-    lines, kept, inside = file.read_text(encoding="utf-8").splitlines(keepends=True), [], False
-    for line in lines:
-        head = line.strip()
-        if head.startswith("["):
-            table = head.strip("[]").split("#")[0].strip().rstrip("]")
-            inside = table == f"{SERVERS}.{given.name}" or table.startswith(f"{SERVERS}.{given.name}.")
-        kept += [] if inside else [line]
-    text = "".join(kept)
-    if given.name in parse_toml(text).get(SERVERS, {}):
+    before = file.read_bytes().decode()
+    text = without_table(before, given.name)
+    was, left = parse_toml(before), parse_toml(text)
+    del was[SERVERS][given.name]
+    if left.get(SERVERS, {}) != was.pop(SERVERS) or {k: v for k, v in left.items() if k != SERVERS} != was:
         raise ConfigError(
             f"{file}: [{SERVERS}.{given.name}] is written in a way that only a person can take out; edit it"
         )
-    file.write_text(text, encoding="utf-8")
+    file.write_bytes(text.encode())
     PinsFile.read(file.parent / PINS).without(given.name).write(file.parent / PINS)
     return 0
 
@@ -336,37 +316,3 @@ async def _profile(given: argparse.Namespace) -> int:
             return 1
     _print_tools(given, given.test, offered, terms, {})
     return 0
-
-
-async def _serve(given: argparse.Namespace) -> int:
-    from interlock.adapters.mcp import serve_mcp
-    from interlock.adapters.mcp.http import serve_http
-
-    if given.http is None and (given.bearer or given.issuer):
-        raise ConfigError("tokens are for --http: over standard input and output, the user of the process calls")
-    async with open_with_servers(given, exists=False) as (runtime, servers):
-        if servers is not None:
-            for name, why in (await servers.start()).items():
-                notes().print(f"[yellow]{sanitize(name)}[/]: {sanitize(why)}")
-        if given.http is not None:
-            await serve_http(runtime, _http_terms(given), servers=servers, actor=given.actor, say=_say)
-        else:
-            await serve_mcp(runtime, servers=servers, actor=given.actor, out=result_stream())
-    return 0
-
-
-def _http_terms(given: argparse.Namespace) -> HttpTerms:
-    from interlock.adapters.mcp.http import HttpTerms
-    from interlock.adapters.mcp.oauth import OAuthTerms
-
-    oauth = None
-    if given.issuer:
-        if not given.audience:
-            raise ConfigError("--issuer needs --audience: the address of this gateway, for which its tokens have to be")
-        keys = given.jwks or f"{given.issuer.rstrip('/')}/.well-known/jwks.json"
-        oauth = OAuthTerms(given.issuer, given.audience, keys, tuple(given.scope))
-    return HttpTerms(address=given.http, bearer=given.bearer or "", oauth=oauth)
-
-
-def _say(text: str) -> None:
-    notes().print(sanitize(text))

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from mcp.server.streamable_http import EventCallback, EventId, EventMessage, EventStore, StreamId
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import JSONRPCMessage
 
-_MOST_EVENTS = 2_000
-_MOST_CHARS = 16_000_000
+_MOST_EVENTS = 500
+_MOST_CHARS = 4_000_000
 
 
 class RecentEvents(EventStore):
-    """The newest events of all streams, bounded in number and size; the oldest go first."""
+    """The newest events of one session, bounded in number and size; the oldest go first.
+
+    Streams are named by the ids of requests, which are the same in every session: what is kept for one is no other's.
+    """
 
     def __init__(self) -> None:
         self._events: OrderedDict[EventId, tuple[StreamId, JSONRPCMessage | None, int]] = OrderedDict()
@@ -37,3 +41,16 @@ class RecentEvents(EventStore):
             if stream == known[0] and int(number) > int(last_event_id) and message is not None:
                 await send_callback(EventMessage(message, number))
         return known[0]
+
+
+class HttpSessions(StreamableHTTPSessionManager):
+    """That of the SDK, which hands each session the same store: here each gets one of its own."""
+
+    @property
+    def event_store(self) -> EventStore:
+        """A new one, whenever a session is begun."""
+        return RecentEvents()
+
+    @event_store.setter
+    def event_store(self, _store: EventStore | None) -> None:
+        """The SDK sets one for all."""

@@ -108,7 +108,7 @@ class Gateway:
         """A call of a client, on the path."""
         async with self.request(ctx, params) as caller:
             outcome = await self._call(ctx, params.name, params.arguments or {}, params.meta)
-            outcome = await ask_person(self._runtime, ctx, outcome)
+            outcome = await ask_person(self._runtime, ctx, outcome, params.arguments or {})
             if caller.asks is not None and outcome.status is Status.INPUT_REQUIRED:
                 return caller.asks
             if outcome.ok and outcome.repeats is None and isinstance(caller.result, types.CallToolResult):
@@ -135,7 +135,9 @@ class Gateway:
     async def _call(self, ctx: Context, tool: str, arguments: dict[str, Any], meta: Any) -> Outcome:
         said: dict[str, Any] = dict(meta or {})
         details = {"call_id": said.get(_KEY), "turn": said.get(_TURN), "run": said.get(_RUN)}
-        given: Any = {detail: value for detail, value in details.items() if isinstance(value, str) and value}
+        given: Any = {detail: value for detail, value in details.items() if value is not None}
+        if not all(isinstance(value, str) and value for value in given.values()):
+            raise MCPError(types.INVALID_PARAMS, f"{_KEY}, {_TURN} and {_RUN} in _meta are texts")
         given = given or {"run": self._run_of(ctx)}
         known = caller_of(ctx)
         if known is None:

@@ -14,7 +14,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from interlock.adapters.mcp.events import RecentEvents
+from interlock.adapters.mcp.events import HttpSessions
 from interlock.adapters.mcp.gateway import mcp_server
 from interlock.adapters.mcp.oauth import JwksVerifier, OAuthTerms
 from interlock.adapters.mcp.servers import McpServers
@@ -76,21 +76,22 @@ def http_app(runtime: Runtime, terms: HttpTerms, *, servers: McpServers | None =
             f"{scheme}://{name}{end}" for scheme in ("http", "https") for name in names for end in ("", ":*")
         ],
     )
-    app: ASGIApp = mcp_server(runtime, servers=servers, actor=actor).streamable_http_app(
+    server = mcp_server(runtime, servers=servers, actor=actor)
+    app: ASGIApp = server.streamable_http_app(
         host=host,
         transport_security=security,
-        event_store=RecentEvents(),
         retry_interval=_RETRY_MS,
         auth=None if terms.oauth is None else terms.oauth.settings(),
         token_verifier=None if terms.oauth is None else JwksVerifier(terms.oauth),
     )
+    server.session_manager.__class__ = HttpSessions  # the SDK makes it itself, with one store for all sessions
     return _BearerGuard(app, read_token(Path(terms.bearer))) if terms.bearer else app
 
 
 def read_address(text: str) -> tuple[str, int]:
     """`HOST:PORT`."""
     host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or not 0 <= int(port) < 65_536:
+    if not host or not port.isascii() or not port.isdigit() or not 0 <= int(port) < 65_536:
         raise ConfigError(f"{text!r} is no address to listen at; write 127.0.0.1:8300")
     return host.strip("[]"), int(port)
 
@@ -108,12 +109,13 @@ class _BearerGuard:
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
-        self._token = f"Bearer {token}".encode()
+        self._token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, self._token):
+            scheme, _, value = given.partition(b" ")
+            if scheme.lower() != b"bearer" or not hmac.compare_digest(value, self._token):
                 refused = JSONResponse(
                     {"error": "invalid_token"},
                     status_code=401,

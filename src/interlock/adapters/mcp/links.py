@@ -7,6 +7,7 @@ a connection with those of clients that can the same, and a server that has to k
 
 from __future__ import annotations
 
+import asyncio
 import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -62,8 +63,7 @@ class ClientLinks:
 
     async def close(self) -> None:
         """End them."""
-        for link in self._links.values():
-            await link.close()
+        await asyncio.gather(*(link.close() for link in self._links.values()), return_exceptions=True)
 
     @property
     def _asker(self) -> InFlight:
@@ -161,8 +161,7 @@ class LinkPool:
 
     async def close(self) -> None:
         """End those that are shared; the others end with their clients."""
-        for link in self._shared.values():
-            await link.close()
+        await asyncio.gather(*(link.close() for link in self._shared.values()), return_exceptions=True)
 
 
 async def _never_asked(*_given: Any) -> types.ErrorData:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -43,6 +44,10 @@ class ServerState:
         assert self._terms.look is not None
         found = await self._call(self._terms.look, {}, key, changes=False)
         if found.is_error and self._terms.absent and self._terms.absent in text_of(found):
+            if self._removes_files and os.path.lexists(key):
+                raise Permanent(
+                    f"{self._upstream.name} says that there is no {key}, and there is: nobody knows which is so"
+                )
             return None
         called = str(self._terms.look[_TOOL])
         state = value_of(self._upstream.name, called, found)
@@ -65,7 +70,7 @@ class ServerState:
         values: dict[str, Json] = {"state": state, "now": await self.read_state(key) if needs_now else None}
         for step in steps:
             if _FILE in step:
-                await self._remove_file(str(fill(step[_FILE], self._values(values, key))))
+                await self._remove_file(str(fill(step[_FILE], self._values(values, key))), key)
                 continue
             found = await self._call(step, values, key, changes=True)
             value_of(self._upstream.name, str(step[_TOOL]), found)
@@ -81,10 +86,25 @@ class ServerState:
     def _values(self, values: Mapping[str, Json], key: str) -> dict[str, Json]:
         return {**values, **dict.fromkeys(self._called, key)}
 
-    async def _remove_file(self, path: str) -> None:
+    @property
+    def _removes_files(self) -> bool:
+        return self._upstream.is_local and any(_FILE in step for step in self._terms.steps("remove"))
+
+    async def _remove_file(self, path: str, key: str) -> None:
+        """Remove a file here that the server has made: one that it shows as it is, and no link to another."""
         if not self._upstream.is_local:
             raise ConfigError(f"{self.name}: {path} is on another machine, and cannot be removed from here")
-        await asyncio.to_thread(Path(path).unlink, missing_ok=True)
+        shown = await self.read_state(key)
+        if shown is not None:
+            await asyncio.to_thread(_remove_as_shown, Path(path), shown)
+
+
+def _remove_as_shown(path: Path, shown: Json) -> None:
+    if not stat.S_ISREG(path.lstat().st_mode):
+        raise Permanent(f"{path} is no file, but a link or a folder: it is left alone")
+    if path.read_bytes() != (shown.encode() if isinstance(shown, str) else None):
+        raise Permanent(f"{path} is not what the server shows of it: it is left alone")
+    path.unlink()
 
 
 def key_of(terms: ToolTerms) -> str | Callable[[Mapping[str, Json]], tuple[str, ...]]:

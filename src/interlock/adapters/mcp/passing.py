@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any, TypeVar
@@ -23,6 +25,10 @@ Context = ServerRequestContext[Any, Any]
 Read = Callable[[Context, str, dict[str, Any], Any], Awaitable[Any]]
 Request = Callable[[Context, Any], AbstractAsyncContextManager[DownstreamCall]]
 _MOST_PAGES = 100
+_MOST_OWNERS = 10_000
+_LIST_S = 10.0
+"""So long the others wait for one server."""
+_log = logging.getLogger("interlock.mcp")
 
 
 class Passing:
@@ -52,30 +58,29 @@ class Passing:
         server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
 
     async def _list_resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
-        found: list[types.Resource] = []
-        async with self._request(ctx, params):
-            for name, link in await self._links():
-                listed = [one async for page in _pages(link, "resources/list", _RESOURCES) for one in page.resources]
-                self._owners |= {one.uri: name for one in listed}
-                found += listed
-        return types.ListResourcesResult(resources=found)
+        found: dict[str, types.Resource] = {}
+        for name, pages in await self._gather(ctx, params, "resources/list", _RESOURCES):
+            for one in (one for page in pages for one in page.resources):
+                # The first who lists an address has it: another server cannot take it away.
+                if self._owners.setdefault(one.uri, name) == name:
+                    found.setdefault(one.uri, one)
+        while len(self._owners) > _MOST_OWNERS:
+            del self._owners[next(iter(self._owners))]
+        return types.ListResourcesResult(resources=list(found.values()))
 
     async def _list_templates(self, ctx: Context, params: Any) -> types.ListResourceTemplatesResult:
-        found: list[types.ResourceTemplate] = []
-        async with self._request(ctx, params):
-            for _name, link in await self._links():
-                pages = _pages(link, "resources/templates/list", _TEMPLATES)
-                found += [one async for page in pages for one in page.resource_templates]
+        listed = await self._gather(ctx, params, "resources/templates/list", _TEMPLATES)
+        found = [one for _name, pages in listed for page in pages for one in page.resource_templates]
         return types.ListResourceTemplatesResult(resource_templates=found)
 
     async def _list_prompts(self, ctx: Context, params: Any) -> types.ListPromptsResult:
-        found: list[types.Prompt] = []
-        async with self._request(ctx, params):
-            for name, link in await self._links():
-                listed = [one async for page in _pages(link, "prompts/list", _PROMPTS) for one in page.prompts]
-                called = self._servers.terms[name].name_of
-                found += [one.model_copy(update={"name": called(name, one.name)}) for one in listed]
-        return types.ListPromptsResult(prompts=found)
+        found: dict[str, types.Prompt] = {}
+        for name, pages in await self._gather(ctx, params, "prompts/list", _PROMPTS):
+            for one in (one for page in pages for one in page.prompts):
+                called = self._servers.terms[name].name_of(name, one.name)
+                if self._prompt_of(called)[0] == name:  # else it would be got from another server
+                    found.setdefault(called, one.model_copy(update={"name": called}))
+        return types.ListPromptsResult(prompts=list(found.values()))
 
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         problem: MCPError | None = None
@@ -115,10 +120,30 @@ class Passing:
             return await listen(ctx, params, [link for _name, link in await self._links()])
 
     async def _set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
-        async with self._request(ctx, params):
-            for _name, link in await self._links():
-                await _ask(link, "logging/setLevel", _sending(types.SetLevelRequest(params=params)))
+        asked = _sending(types.SetLevelRequest(params=params))
+
+        async def ask(client: Client, cursor: str | None) -> Any:
+            del cursor
+            return await asked(client)
+
+        await self._gather(ctx, params, "logging/setLevel", ask)
         return types.EmptyResult()
+
+    async def _gather(
+        self, ctx: Context, params: Any, what: str, ask: Callable[..., Any]
+    ) -> list[tuple[str, list[Any]]]:
+        """What all servers list, side by side; one that is not there, or takes too long, is left out."""
+        async with self._request(ctx, params):
+            links = await self._links()
+            work = [asyncio.wait_for(_pages(link, what, ask), _LIST_S) for _name, link in links]
+            found = await asyncio.gather(*work, return_exceptions=True)
+        listed = []
+        for (name, _link), pages in zip(links, found, strict=True):
+            if isinstance(pages, BaseException):
+                _log.warning("%s: %s: %s", name, what, pages or type(pages).__name__)
+            else:
+                listed.append((name, pages))
+        return listed
 
     async def _first(self, ctx: Context, params: Any, names: list[str], work: Callable[[Client], Awaitable[T]]) -> T:
         """The answer of the first server that has one."""
@@ -141,11 +166,12 @@ class Passing:
 
     def _prompt_of(self, called: str) -> tuple[str, str]:
         """The server of a prompt, and what it is called there."""
-        for name, said in self._servers.terms.items():
-            prefix = said.name_of(name, "")
-            if called.startswith(prefix):
-                return name, called.removeprefix(prefix)
-        raise MCPError(types.INVALID_PARAMS, f"there is no prompt {called!r}")
+        prefixes = {said.name_of(name, ""): name for name, said in self._servers.terms.items()}
+        fitting = [prefix for prefix in prefixes if called.startswith(prefix)]
+        if not fitting:
+            raise MCPError(types.INVALID_PARAMS, f"there is no prompt {called!r}")
+        longest = max(fitting, key=len)
+        return prefixes[longest], called.removeprefix(longest)
 
 
 _RESOURCES: Callable[..., Any] = Client.list_resources
@@ -158,24 +184,19 @@ def _sending(request: types.ClientRequest) -> Callable[[Client], Awaitable[types
     return lambda client: client.session.send_request(request, types.EmptyResult)
 
 
-async def _pages(link: Upstream, what: str, ask: Callable[..., Any]) -> AsyncIterator[Any]:
+async def _pages(link: Upstream, what: str, ask: Callable[..., Any]) -> list[Any]:
     """All pages of a list; none of a server that has no such thing."""
+    pages: list[Any] = []
     cursor: str | None = None
-    for _page in range(_MOST_PAGES):
-        page = await _ask(link, what, partial(ask, cursor=cursor))
-        if page is None:
-            return
-        yield page
-        cursor = page.next_cursor
-        if not cursor:
-            return
-
-
-async def _ask(link: Upstream, what: str, work: Callable[[Client], Awaitable[T]]) -> T | None:
     caller = DownstreamCall()
-    try:
-        return await link.ask(what, work, caller)
-    except ToolError:
-        if caller.error is not None and caller.error.code == types.METHOD_NOT_FOUND:
-            return None
-        raise
+    for _page in range(_MOST_PAGES):
+        try:
+            pages.append(await link.ask(what, partial(ask, cursor=cursor), caller))
+        except ToolError:
+            if caller.error is not None and caller.error.code == types.METHOD_NOT_FOUND:
+                return []
+            raise
+        cursor = getattr(pages[-1], "next_cursor", None)
+        if not cursor:
+            break
+    return pages

@@ -11,11 +11,13 @@ import hashlib
 import os
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import mcp_types as types
 import msgspec
+from pydantic import ValidationError
 
 from interlock.canonical import canonical
 from interlock.errors import ConfigError
@@ -37,7 +39,12 @@ _INSTRUCTION = re.compile(
     re.IGNORECASE,
 )
 """What descriptions of tools that mean harm say: a first look, not a proof."""
-_HIDDEN = ("Cf", "Co", "Cs", "Cn")
+_HIDDEN = ("Cf", "Co", "Cs", "Cn", "Cc", "Zl", "Zp")
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Letters and marks that show nothing."""
+_LINES_OF_TEXT = frozenset("\n\r\t")
+_SELECTORS = (range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
+"""Variation selectors: they change how a letter looks, or nothing, and bytes can be written in them."""
 
 
 class PinnedTool(msgspec.Struct, frozen=True):
@@ -73,7 +80,8 @@ class PinsFile(msgspec.Struct, frozen=True):
     def pin(self, server: str, offered: Iterable[types.Tool], accept: Collection[str] = ()) -> PinsFile:
         """With the tools of a server as they are now, but for those that tell a model what to do, unless somebody who
         has read that accepts them."""
-        kept = [one for one in offered if one.name in accept or not find_instruction(one)]
+        fit = [one for one in offered if not find_hidden(one)]
+        kept = [one for one in fit if one.name in accept or not find_instruction(one)]
         pinned = {one.name: PinnedTool(digest_of(one), _as_seen(one)) for one in kept}
         return PinsFile({**self.servers, server: pinned})
 
@@ -83,12 +91,18 @@ class PinsFile(msgspec.Struct, frozen=True):
 
     def tools_of(self, server: str) -> list[types.Tool]:
         """The tools of a server as they were pinned."""
-        return [types.Tool.model_validate(one.offered) for one in self.servers.get(server, {}).values()]
+        try:
+            return [types.Tool.model_validate(one.offered) for one in self.servers.get(server, {}).values()]
+        except ValidationError:
+            raise ConfigError(f"the pins of {server!r} hold something else than tools; pin it again") from None
 
     def switched_off(self, server: str, offered: Iterable[types.Tool]) -> dict[str, str]:
         """The tools that nobody may use as they are, and why."""
         pinned = self.servers.get(server, {})
-        found = {one.name: _objection(one, pinned) for one in offered}
+        listed = list(offered)
+        found = {one.name: _objection(one, pinned) for one in listed}
+        often = Counter(one.name for one in listed)
+        found |= {name: "the server offers it twice" for name, count in often.items() if count > 1}
         gone = dict.fromkeys(pinned.keys() - found.keys(), "the server does not offer it any more")
         return {name: why for name, why in {**found, **gone}.items() if why}
 
@@ -131,6 +145,25 @@ def find_instruction(offered: types.Tool) -> str:
 
 def find_hidden(offered: types.Tool) -> str:
     """A character in the words of a tool that people do not see and models read, by its name."""
-    text = msgspec.json.encode(_as_seen(offered)).decode()
-    found = next((c for c in text if not c.isascii() and unicodedata.category(c) in _HIDDEN), None)
+    found = next((c for text in _texts_in(_as_seen(offered)) for c in text if _is_hidden(c)), None)
     return "" if found is None else f"the invisible character U+{ord(found):04X} {unicodedata.name(found, '')}".strip()
+
+
+def _is_hidden(character: str) -> bool:
+    if character.isascii() and character.isprintable():
+        return False
+    code = ord(character)
+    is_mark = character in _BLANKS or any(code in some for some in _SELECTORS)
+    return is_mark or (unicodedata.category(character) in _HIDDEN and character not in _LINES_OF_TEXT)
+
+
+def _texts_in(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _texts_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts_in(item)

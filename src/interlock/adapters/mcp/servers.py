@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +54,13 @@ class McpServers:
 
     async def start(self) -> dict[str, str]:
         """Start all of them; why some could not be."""
-        problems: dict[str, str] = {}
-        for name, upstream in self.upstreams.items():
-            try:
-                await upstream.start()
-            except ConfigError as error:
-                problems[name] = str(error)
-        return problems
+        ended = await asyncio.gather(*(one.start() for one in self.upstreams.values()), return_exceptions=True)
+        named = zip(self.upstreams, ended, strict=True)
+        return {name: str(error) for name, error in named if isinstance(error, Exception)}
 
     async def close(self) -> None:
         """End them."""
-        for upstream in self.upstreams.values():
-            await upstream.close()
+        await asyncio.gather(*(one.close() for one in self.upstreams.values()), return_exceptions=True)
 
 
 def check_terms(written: Mapping[str, Any]) -> dict[str, ServerTerms]:
@@ -83,6 +80,9 @@ def check_server(name: str, terms: ServerTerms) -> None:
         raise ConfigError(f"{name!r} cannot be the name of an MCP server: letters, digits, '_' and '-', at most 32")
     if bool(terms.command) == bool(terms.url):
         raise ConfigError(f"[{SERVERS}.{name}] has a command that starts the server, or its url: one of them")
+    texts = [*terms.command, terms.url, terms.cwd, terms.prefix or ""]
+    if any("\0" in text for text in texts):
+        raise ConfigError(f"[{SERVERS}.{name}] holds a NUL, which no command, address or folder can")
     if terms.profile and terms.profile not in profile_names():
         raise ConfigError(f"[{SERVERS}.{name}]: there is no profile {terms.profile!r}; see interlock mcp profile")
 
@@ -116,5 +116,25 @@ def describe(terms: ServerTerms) -> str:
 def as_toml(name: str, given: Mapping[str, Any]) -> str:
     """A table of a server as it is written into a settings file."""
     lines = [f"[{SERVERS}.{name}]"]
-    lines += [f"{key} = {msgspec.json.encode(value).decode()}" for key, value in given.items() if value]
+    # What JSON writes is TOML, but for one character that it leaves as it is.
+    for key, value in given.items():
+        text = msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
+        lines += [f"{key} = {text}"] if value else []
     return "\n".join(lines) + "\n"
+
+
+def without_table(text: str, name: str) -> str:
+    """A settings file without the tables of a server; comments above the next table stay."""
+    kept: list[str] = []
+    gone: list[str] = []
+    inside = False
+    for line in text.splitlines(keepends=True):
+        head = line.split("#")[0].strip()
+        if head.startswith("["):
+            table = head.strip("[] ")
+            inside = table == f"{SERVERS}.{name}" or table.startswith(f"{SERVERS}.{name}.")
+            comments = list(takewhile(lambda one: not one.split("#")[0].strip(), reversed(gone)))
+            kept += [] if inside else reversed(comments)
+            gone = []
+        (gone if inside else kept).append(line)
+    return "".join(kept)

@@ -14,6 +14,7 @@ from interlock.errors import ConfigError
 from interlock.toml import parse_toml
 from interlock.values import Effect, Json
 
+_LONGEST_S = 86_400
 _TOOL, _FILE = "tool", "file"
 _KEY, _STATE, _NOW = "key", "state", "now"
 
@@ -49,6 +50,10 @@ class ToolTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def __post_init__(self) -> None:
         if self.effect and self.effect not in tuple(Effect):
             raise ConfigError(f"effect is {', '.join(Effect)}, not {self.effect!r}")
+        if not 0 < self.timeout_s < _LONGEST_S:
+            raise ConfigError(
+                f"timeout_s is a number of seconds above 0 and below {_LONGEST_S:,}, not {self.timeout_s}"
+            )
 
     def steps(self, which: str) -> tuple[dict[str, Json], ...]:
         """`put_back` or `remove`, as steps."""
@@ -133,7 +138,8 @@ def refuse_odd_terms(where: str, terms: ToolTerms, offered: Mapping[str, Any]) -
 
 def _refuse_odd_step(where: str, step: Mapping[str, Json], offered: Mapping[str, Any], known: set[str]) -> None:
     called = step.get(_TOOL)
-    if called is None and set(step) != {_FILE}:
+    is_file = where.endswith("remove") and set(step) == {_FILE} and isinstance(step[_FILE], str)
+    if not isinstance(called, str) and not is_file:
         raise ConfigError(f'{where}: a step is {{ tool = "NAME", … }} with the arguments of that tool')
     if called is not None and called not in offered:
         raise ConfigError(f"{where}: the server has no tool {called!r}")

@@ -16,6 +16,7 @@ from interlock.adapters.mcp.results import value_of
 from interlock.adapters.mcp.templates import fill
 from interlock.adapters.mcp.terms import ServerTerms, ToolTerms, refuse_odd_terms, terms_of
 from interlock.adapters.mcp.upstream import ServerAddress, Upstream, link_to
+from interlock.errors import ContractError
 from interlock.tools import Tool
 from interlock.values import Context, Effect, Json
 
@@ -66,9 +67,12 @@ async def mcp_tools(
     try:
         offered = await upstream.list_tools()
         off = dict(upstream.switched_off)
-        kept = [one for one in offered if one.name not in off]
+        # What was pinned, and not what is offered under the same names.
+        known = offered if pinned is None else pinned.tools_of(name)
+        kept = [one for one in known if one.name not in off]
         said = ServerTerms(url="-", trusted=trusted, profile=profile, tools=dict(terms or {}))
-        return McpTools(tools_of(upstream, kept, said), upstream, off)
+        refused: dict[str, str] = {}
+        return McpTools(tools_of(upstream, kept, said, refused), upstream, {**off, **refused})
     except BaseException:
         await upstream.close()
         raise
@@ -83,8 +87,10 @@ async def pin_mcp_tools(name: str, pins: Path | str, **connection: Unpack[Server
     return tuple(one.name for one in offered)
 
 
-def tools_of(upstream: Upstream, offered: Sequence[types.Tool], said: ServerTerms) -> list[Tool]:
-    """The tools of a server as tools of ours."""
+def tools_of(
+    upstream: Upstream, offered: Sequence[types.Tool], said: ServerTerms, refused: dict[str, str] | None = None
+) -> list[Tool]:
+    """The tools of a server as tools of ours; `refused` is told of those whose contract cannot be kept, and why."""
     names, terms = {one.name: one for one in offered}, said.all_terms()
     states: list[ServerState] = []
     found = []
@@ -93,7 +99,12 @@ def tools_of(upstream: Upstream, offered: Sequence[types.Tool], said: ServerTerm
         refuse_odd_terms(f"{upstream.name}: {one.name}", own, names)
         state = _state_of(upstream, own, states) if own.effect == Effect.WRITE else None
         name = said.name_of(upstream.name, one.name)
-        found.append(_tool_of(upstream, one, own, state, name=name, trusted=said.trusted))
+        try:
+            found.append(_tool_of(upstream, one, own, state, name=name, trusted=said.trusted))
+        except ContractError as error:
+            _log.warning("%s: %s is left out: %s", upstream.name, one.name, error)
+            if refused is not None:
+                refused[one.name] = str(error)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TypedDict, TypeVar, Unpack, cast
 
@@ -21,6 +22,7 @@ from interlock.adapters.mcp.callbacks import ClientCallbacks
 from interlock.adapters.mcp.downstream import CALLER, DownstreamCall
 from interlock.adapters.mcp.error_output import ErrorOutput
 from interlock.adapters.mcp.pins import PinsFile
+from interlock.adapters.mcp.watching import watch_end
 from interlock.errors import (
     ConfigError,
     InDoubt,
@@ -45,8 +47,11 @@ _BACK_S, _HOPELESS = 30.0, 3
 _CONNECT_S, _READ_S = 30.0, 300.0
 """To an address: so long until something moves, and so long until an answer comes; a call has its own limit."""
 _MOST_PAGES = 100
-_OWN_CODES = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT)
-"""Errors that the SDK makes up itself: nobody has answered."""
+_LIST_S = 20.0
+"""So long a server may take to list its tools."""
+_COMPARE_S = 60.0
+"""So old the last comparison with the pins may be when a tool is called."""
+_SHORTEST_WAIT_S = 0.05
 _SAID = 500
 
 
@@ -94,7 +99,8 @@ class Upstream:
         self._errors: ErrorOutput | None = None
         self._failures = 0
         self._keeper: asyncio.Task[None] | None = None
-        self._comparing: asyncio.Task[None] | None = None
+        self._others: weakref.WeakSet[Upstream] = weakref.WeakSet()
+        self._compared_at = 0.0
 
     async def __aenter__(self) -> Upstream:
         await self.start()
@@ -105,7 +111,9 @@ class Upstream:
 
     def connect_again(self, callbacks: ClientCallbacks) -> Upstream:
         """Another connection to the same server, for somebody whom it may ask back; not started yet."""
-        return Upstream(self.name, pins=self._pins, callbacks=callbacks, **self._address)
+        made = Upstream(self.name, pins=self._pins, callbacks=callbacks, **self._address)
+        self._others.add(made)
+        return made
 
     async def start(self) -> None:
         """Start it, and wait until it answers; it is looked after until `close`."""
@@ -122,7 +130,8 @@ class Upstream:
             raise ConfigError(f"the MCP server {self.name!r} did not start: {self._problem or 'it gave no answer'}")
 
     async def close(self) -> None:
-        """End it."""
+        """End it, and the other connections to it."""
+        await asyncio.gather(*(one.close() for one in list(self._others)), return_exceptions=True)
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
             keeper.cancel()
@@ -145,7 +154,13 @@ class Upstream:
         # What the SDK hands on by itself (PATH, HOME …) and what the operator names: no secret of ours goes along.
         started = StdioServerParameters(command=first, args=rest, env=self._env or None, cwd=self._cwd)
         self._errors = stack.enter_context(ErrorOutput(self.name))
-        return stdio_client(started, errlog=self._errors.file)
+        return watch_end(stdio_client(started, errlog=self._errors.file), self._drop)
+
+    def _drop(self) -> None:
+        """The connection is no more: whoever comes next waits for another one."""
+        self._client = None
+        self._there.clear()
+        self._lost.set()
 
     async def _keep(self) -> None:
         """Connected for as long as somebody needs it. The SDK wants to be entered and left in one task: this one."""
@@ -155,6 +170,7 @@ class Upstream:
                     target = await self._target(stack)
                     client = await stack.enter_async_context(self._callbacks.open(target, self._hear))
                     await self._compare(client)
+                    self._lost.clear()
                     self._client, self._failures = client, 0
                     self._there.set()
                     await self._lost.wait()
@@ -163,9 +179,7 @@ class Upstream:
                 self._problem = shorten(f"{_root_of(error)}{f' ({said})' if said else ''}", _SAID)
                 self._failed.set()
                 _log.warning("the MCP server %s: %s", self.name, self._problem)
-            self._client = None
-            self._there.clear()
-            self._lost.clear()
+            self._drop()
             await asyncio.sleep(_PAUSES_S[min(self._failures, len(_PAUSES_S) - 1)])
             self._failures += 1
 
@@ -189,7 +203,9 @@ class Upstream:
         """Switch off what is not as it was pinned."""
         if self._pins is None:
             return
-        off = self._pins.switched_off(self.name, await self._list(client))
+        offered = await asyncio.wait_for(self._list(client), _LIST_S)
+        self._compared_at = asyncio.get_running_loop().time()
+        off = self._pins.switched_off(self.name, offered)
         for tool, why in off.items():
             if self.switched_off.get(tool) != why:
                 _log.warning("%s: %s is switched off: %s", self.name, tool, why)
@@ -199,18 +215,19 @@ class Upstream:
         """What a server says of itself: that its tools are others now; whoever listens hears it, too."""
         if self._callbacks.hear is not None:
             await self._callbacks.hear(message)
-        if isinstance(message, types.ToolListChangedNotification) and self._pins is not None:
-            self._comparing = asyncio.create_task(self._compare_again(), name=f"mcp {self.name}: tools")
+        if isinstance(message, types.ToolListChangedNotification):
+            self._compared_at = 0.0
 
-    async def _compare_again(self) -> None:
-        client = self._client
-        if client is None:
+    async def _compare_if_due(self, client: Client) -> None:
+        """Before a call: where the server has said that its tools are others, and once in a while as it may not."""
+        if self._pins is None or asyncio.get_running_loop().time() - self._compared_at < _COMPARE_S:
             return
         try:
             await self._compare(client)
         except Exception as error:  # noqa: BLE001  what cannot be compared is not to be used
             self._problem = f"its tools could not be listed: {shorten(_root_of(error), _SAID)}"
-            self._lost.set()
+            self._drop()
+            raise NothingLanded(f"the MCP server {self.name!r}: {self._problem}") from None
 
     async def call_tool(
         self,
@@ -228,6 +245,7 @@ class Upstream:
         """
         caller = caller or DownstreamCall()
         async with self._asking(tool, changes=changes, caller=caller) as client:
+            await self._compare_if_due(client)
             if tool in self.switched_off:
                 raise NothingLanded(
                     f"{self.name}: {tool} is switched off: {self.switched_off[tool].partition(chr(10))[0]}"
@@ -274,22 +292,31 @@ class Upstream:
         client = await self._ready()
         if client is None:
             raise NothingLanded(f"the MCP server {self.name!r} is not there: {self._problem or 'it is being started'}")
+        begun_at = asyncio.get_running_loop().time()
         try:
             yield client
         except MCPError as error:
-            if caller is not None and error.code not in _OWN_CODES:
+            is_answer = self._is_answer(error, asyncio.get_running_loop().time() - begun_at)
+            if caller is not None and is_answer:
                 caller.error = error
-            raise self._explain(error, what, changes=changes) from None
+            raise self._explain(error, what, changes=changes, is_answer=is_answer) from None
         except (OSError, RuntimeError, ValueError) as error:  # of the SDK: a broken pipe, a result that fits no schema
-            self._lost.set()
+            self._drop()
             raise self._in_doubt(f"{self.name} broke off while it was asked for {what}: {error}", changes) from None
 
-    def _explain(self, error: MCPError, what: str, *, changes: bool) -> ToolError:
-        said = shorten(error.message, _SAID)
+    def _is_answer(self, error: MCPError, after_s: float) -> bool:
+        """Whether the server has said so, and not the SDK, which makes up errors of the same codes: that a connection
+        has ended, where it has, and that there was no answer, when some time has passed."""
         if error.code == types.CONNECTION_CLOSED:
-            self._lost.set()
+            return self.is_local and not self._lost.is_set()
+        return error.code != types.REQUEST_TIMEOUT or after_s < _SHORTEST_WAIT_S
+
+    def _explain(self, error: MCPError, what: str, *, changes: bool, is_answer: bool) -> ToolError:
+        said = shorten(error.message, _SAID)
+        if error.code == types.CONNECTION_CLOSED and not is_answer:
+            self._drop()
             return self._in_doubt(f"{self.name} has ended while it was asked for {what}", changes)
-        if error.code == types.REQUEST_TIMEOUT:
+        if error.code == types.REQUEST_TIMEOUT and not is_answer:
             return InDoubt(f"{self.name} gave no answer to {what} in time") if changes else TimedOut(said)
         if error.code == types.INVALID_PARAMS:
             return InvalidInput(f"{self.name} refuses {what}: {said}")

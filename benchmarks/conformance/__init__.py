@@ -1,0 +1,1 @@
+"""The conformance suite of MCP against the gateway and against the client of Interlock."""
