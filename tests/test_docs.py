@@ -18,6 +18,7 @@ from typing import NamedTuple
 import pytest
 
 from interlock import Context, errors
+from interlock.adapters.mcp.servers import check_terms
 from interlock.answers.answers import TurnDetails
 from interlock.cli.main import OWN_COMMANDS, _find_command, main
 from interlock.cli.options import add_common
@@ -209,7 +210,7 @@ def test_the_policies_and_settings_of_a_page_load(page: Path, tmp_path: Path) ->
     for block in blocks(page, "toml"):
         if block.file == "interlock.toml":
             (tmp_path / block.file).write_text(block.code, encoding="utf-8")
-            load_settings(tmp_path / block.file, environment={})
+            check_terms(load_settings(tmp_path / block.file, environment={}).servers)
         elif block.file in ("", "policy.toml"):
             whole = block.code if "version = " in block.code else f"version = 1\n{block.code}"
             assert parse_policy(whole, block.place)
@@ -309,7 +310,9 @@ def check_shown(shown: str) -> list[str]:
     for words in split_shown(shown):
         leaves, rest = find_leaves([] if words[0] in ("--help", "--version") else words)
         for name, parser in leaves.items():
-            check_arguments(parser, rest)
+            # What stands behind `--` is another program's.
+            own = rest.index("--") if parser.after_dashes and "--" in rest else len(rest)
+            check_arguments(parser, rest[:own])
             names.append(name)
     return names
 
