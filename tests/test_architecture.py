@@ -37,7 +37,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "openings",
             "wrong_values",
             "first_use",
-            "toml",
+            "toml_text",
         }
     ),
     frozenset({"tools", "policy", "budget", "resilience", "audit", "metrics", "stores", "resources"}),
@@ -58,7 +58,7 @@ SIDEWAYS = {
     ("canonical", "values"),
     ("config", "canonical"),
     ("config", "errors"),
-    ("config", "toml"),
+    ("config", "toml_text"),
     ("cli", "adapters"),
     ("config", "values"),
     ("principals", "errors"),

@@ -15,7 +15,7 @@ import pytest
 from interlock import ConfigError
 from interlock.config import HELP, Settings, SettingsSource, help_texts, load_settings, setting
 from interlock.principals import default_principal
-from interlock.toml import parse_toml
+from interlock.toml_text import parse_toml
 from tests.growth import LINEAR, growth
 
 SOURCE = Path(__file__).parent.parent / "src" / "interlock"

@@ -16,7 +16,7 @@ import msgspec
 
 from interlock.canonical import nearest
 from interlock.errors import ConfigError
-from interlock.toml import parse_toml
+from interlock.toml_text import parse_toml
 from interlock.values import Mode, shorten
 
 S = TypeVar("S", bound=msgspec.Struct)

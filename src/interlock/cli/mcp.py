@@ -17,7 +17,7 @@ from interlock.cli.parser import document_exits
 from interlock.cli.serving import add_serve, serve_until_ended
 from interlock.config import SERVERS
 from interlock.errors import ConfigError
-from interlock.toml import parse_toml
+from interlock.toml_text import parse_toml
 from interlock.values import Effect
 
 if TYPE_CHECKING:

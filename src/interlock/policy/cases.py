@@ -14,7 +14,7 @@ from interlock.policy.compile import Ruleset
 from interlock.policy.conditions import Facts
 from interlock.policy.decide import judge, missing_grant
 from interlock.policy.provenance import GivenValues, Occurrence, Origin, Trace, TurnHistory
-from interlock.toml import parse_toml
+from interlock.toml_text import parse_toml
 from interlock.tools import Tool
 from interlock.tools.labels import Label, usual_labels
 from interlock.values import Call, Effect, Json, Mode, Plan, TurnView, Value

@@ -25,7 +25,7 @@ from interlock.policy.tables import (
     read_rule,
 )
 from interlock.policy.use import collect_packs, expand_pack
-from interlock.toml import parse_toml
+from interlock.toml_text import parse_toml
 from interlock.values import Grant, Json, Mode
 from interlock.wrong_values import require_kind
 

@@ -118,6 +118,6 @@ def read_roles() -> dict[str, dict[str, list[str]]]:
     """The table of roles and of usual names of fields."""
     from importlib.resources import files  # here: most programs never ask
 
-    from interlock.toml import parse_toml
+    from interlock.toml_text import parse_toml
 
     return parse_toml((files("interlock.tools") / "tables" / "roles.toml").read_text(encoding="utf-8"))

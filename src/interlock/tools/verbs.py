@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from interlock.toml import parse_toml
+from interlock.toml_text import parse_toml
 
 _VOWELS = frozenset("aeiouy")
 _SHORTEST = 4

@@ -11,7 +11,7 @@ import msgspec
 
 from interlock.adapters.mcp.templates import gaps_in
 from interlock.errors import ConfigError
-from interlock.toml import parse_toml
+from interlock.toml_text import parse_toml
 from interlock.values import Effect, Json
 
 _LONGEST_S = 86_400

@@ -30,7 +30,7 @@ from interlock.answers.grounding.state_words import StateTable
 from interlock.answers.grounding.units import UnitTable
 from interlock.answers.grounding.words import WordTable
 from interlock.errors import ConfigError
-from interlock.toml import parse_toml
+from interlock.toml_text import parse_toml
 
 _TABLES = ("units", "numbers", "dates", "citations", "unread", "words", "derivations", "states", "foreign")
 

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from interlock.toml import parse_toml
+from interlock.toml_text import parse_toml
 
 _FEWEST = 2
 """So many words of a language make a sentence one of it, if there are more of them than of English ones."""

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from interlock.toml import parse_toml
+from interlock.toml_text import parse_toml
 from interlock.tools.verbs import VerbTable, verb_table
 
 

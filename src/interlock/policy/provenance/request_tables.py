@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from interlock.toml import parse_toml
+from interlock.toml_text import parse_toml
 
 
 @cache
