@@ -77,6 +77,7 @@ class Gateway:
         self._runtime, self._actor = runtime, actor
         self.servers = McpServers({}, None) if servers is None else servers
         self._offered = self.servers.offered
+        self._listed: dict[str, tuple[object, frozenset[str], types.ListToolsResult]] = {}
         self._pool = LinkPool()
         self._session = runtime.context.ids.new()
         self._inner = {make(name) for name in self.servers.upstreams for make in (resource_tool, prompt_tool)}
@@ -91,16 +92,20 @@ class Gateway:
 
     async def list_tools(self, ctx: Context, _params: Any) -> types.ListToolsResult:
         """The tools that clients may use, those of servers as they were pinned."""
-        off = {
+        off = frozenset(
             self.servers.terms[name].name_of(name, tool)
             for name, upstream in self.servers.upstreams.items()
             for tool in upstream.switched_off
-        }
-        known = caller_of(ctx)
-        tools = self._runtime.tools(actor=self._actor if known is None else known[1])
-        return types.ListToolsResult(
-            tools=[self._as_mcp_tool(tool) for tool in tools if tool.name not in self._inner | off]
         )
+        known, context = caller_of(ctx), self._runtime.context
+        actor = self._actor if known is None else known[1]
+        kept = self._listed.get(actor)
+        # The same for as long as tools and policy are, and nothing else is switched off.
+        if kept is None or kept[0] is not context or kept[1] != off:
+            left_out = self._inner | off
+            tools = [self._as_mcp_tool(one) for one in self._runtime.tools(actor=actor) if one.name not in left_out]
+            self._listed = {actor: (context, off, types.ListToolsResult(tools=tools))}
+        return self._listed[actor][2]
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ TELLING = 4
 _TELLING_NUMBER = 3
 _OWN, _PLAIN, _FREE, _OUTSIDERS, _ECHO = Label.OWN, Label.PLAIN, Label.FREE, Label.OUTSIDERS, Label.ECHO
 _NO_VALUES: frozenset[tuple[str, str]] = frozenset()
-_LONG_KEY = 14
+_LONG_KEY, _SHORT_KEY = 14, 200
 _MOST_LEAVES = 100_000
 """Of one result; what comes after them is from nowhere."""
 
@@ -305,8 +305,17 @@ def _own_leaves(path: tuple[str, ...], row: Json) -> Iterator[tuple[tuple[str, .
 
 
 def _is_leading_key(key: object) -> bool:
-    text = str(key)
-    # Most keys are names of fields, and need no second look.
+    text = key if isinstance(key, str) else str(key)
+    return _leads(text) if len(text) <= _SHORT_KEY else _find_leading(text)
+
+
+@lru_cache(maxsize=4_096)
+def _leads(text: str) -> bool:
+    """Most keys are names of fields, the same in every result."""
+    return _find_leading(text)
+
+
+def _find_leading(text: str) -> bool:
     may_lead = "@" in text or "." in text or len(text) >= _LONG_KEY
     return may_lead and any(found.kind in LEADING for found in find_values(form_of(text)))
 
