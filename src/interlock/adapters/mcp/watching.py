@@ -28,13 +28,6 @@ class _WatchedReads:
             self._ended()
             raise
 
-    async def receive(self) -> Any:
-        try:
-            return await self._inner.receive()
-        except BaseException:
-            self._ended()
-            raise
-
     async def __aenter__(self) -> _WatchedReads:
         await self._inner.__aenter__()
         return self
