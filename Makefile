@@ -74,8 +74,9 @@ FUZZ_SECONDS ?= 120
 fuzz: $(STAMP)   ## hostile contracts, policies, tool results, drafts and ledgers for FUZZ_SECONDS (120), split between them
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.fuzz.run
 
-bench:           ## measure against peers in an environment of its own; writes docs/benchmarks.md
+bench:           ## measure against peers in an environment of its own, then bench-mcp; writes docs/benchmarks.md, docs/mcp-speed.md
 	@sh benchmarks/run.sh
+	@$(MAKE) --no-print-directory bench-mcp
 
 bench-against:   ## this tree beside an earlier one of its own, REV (a few minutes), in the environment of `make bench`
 	@.bench/bin/python benchmarks/against.py $(REV)

@@ -36,13 +36,15 @@ def _call(number: Any, what: str) -> None:
     if what == "twice":
         _send(answer)
     if what == "flood":
-        for count in range(2_000):
+        for count in range(20_000):
             _send({"method": "notifications/message", "params": {"level": "info", "data": count}})
             _send({"method": "notifications/tools/list_changed"})
     if what == "garbage":
         sys.stdout.write("this is no JSON\n" * 50)
     if what == "other-id":
         _send({"id": 987654, "result": {"content": []}})
+    if what == "huge":
+        answer["result"]["content"][0]["text"] = "x" * 100_000_000
     if what == "large":
         answer["result"]["content"][0]["text"] = "x" * 20_000_000
     _send(answer)

@@ -16,13 +16,16 @@ from mcp import Client
 
 from interlock import Outcome, Runtime, Status, tool
 from interlock.adapters.mcp import mcp_server, mcp_tools, pin_mcp_tools
+from interlock.adapters.mcp.callbacks import ClientCallbacks
 from interlock.adapters.mcp.http import HttpTerms, http_app
 from interlock.adapters.mcp.looks import ServerState
 from interlock.adapters.mcp.pins import PinsFile, find_hidden, find_instruction
+from interlock.adapters.mcp.questions import APPROVAL
 from interlock.adapters.mcp.servers import without_table
 from interlock.adapters.mcp.terms import ToolTerms, read_profile
 from interlock.adapters.mcp.upstream import Upstream
 from interlock.errors import Permanent
+from interlock.state import TicketState
 from tests.conftest import expect
 
 SERVER = str(Path(__file__).with_name("mcp_odd_server.py"))
@@ -66,13 +69,42 @@ async def test_a_server_that_ends_between_calls_is_noticed_before_the_next_one(t
         assert _done(tmp_path) == ["end-after", "after"]
 
 
-@pytest.mark.parametrize("what", ["twice", "flood", "garbage", "other-id", "large"])
+@pytest.mark.parametrize("what", ["twice", "garbage", "other-id", "large"])
 async def test_a_server_that_says_too_much_is_called_once_and_goes_on(tmp_path: Path, what: str) -> None:
     async with odd(tmp_path) as call:
         first = await call(what)
         assert first.status in (Status.OK, Status.UNKNOWN, Status.FAILED)
         assert (await call("next")).status is Status.OK
         assert _done(tmp_path) == [what, "next"]
+
+
+async def test_the_answer_behind_a_flood_of_log_lines_comes_and_most_of_them_are_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard: list[object] = []
+    async with await mcp_tools("odd", command=_command(tmp_path)) as tools:
+
+        async def hear(message: object) -> None:
+            heard.append(message)
+
+        link = tools._upstream.connect_again(ClientCallbacks(hear=hear))
+        async with link:
+            found = await link.call_tool("go", {"x": "flood"}, changes=True, timeout_s=60.0)
+            assert not found.is_error
+            lines = [one for one in heard if isinstance(one, types.LoggingMessageNotification)]
+            assert 0 < len(lines) < 10_000, "of 20,000"
+            assert types.ToolListChangedNotification() in heard
+    assert "messages of log and progress come too fast" in caplog.text
+
+
+async def test_a_message_without_end_is_cut_off_and_the_call_is_in_doubt(tmp_path: Path) -> None:
+    async with odd(tmp_path) as call:
+        first = await call("huge")
+        assert first.status is Status.UNKNOWN
+        assert first.problem is not None
+        assert "a message of more than 64 MiB" in first.problem.message
+        assert (await call("next")).status is Status.OK
+        assert _done(tmp_path) == ["huge", "next"]
 
 
 async def test_a_change_that_nobody_is_told_of_is_found_before_a_call(
@@ -227,6 +259,32 @@ async def test_a_person_is_shown_all_of_what_they_allow_or_is_not_asked(to: str)
         found = await client.call_tool("pay", {"to": to})
         assert found.is_error == (len(to) > 100)
         assert [to in text for text in shown] == ([True] if len(to) < 100 else [])
+
+
+async def test_a_decision_counts_only_for_the_call_that_it_is_made_with() -> None:
+    """A client of 2026-07-28 decides with the call made again: by the state of another one nothing is decided."""
+    answer = types.ElicitResult(action="accept", content={"approve": True})
+    review = {"version": 1, "mode": "apply", "rule": [{"id": "ask", "tools": ["*"], "decision": "review"}]}
+    policy = {**review, "review": {"self_approval": True}}
+
+    async def elicit(context: Any, params: Any) -> types.ElicitResult:
+        raise AssertionError("the test answers itself")
+
+    async with (
+        Runtime.open("memory://", policy=policy, tools=[pay]) as runtime,
+        Client(mcp_server(runtime), cache=None, elicitation_callback=elicit) as client,
+    ):
+
+        async def call(to: str, state: str | None) -> Any:
+            given: Any = {} if state is None else {"input_responses": {APPROVAL: answer}, "request_state": state}
+            return await client.session.call_tool("pay", {"to": to}, allow_input_required=True, **given)
+
+        ann, bob = await call("ann", None), await call("bob", None)
+        for to, state in (("ann", bob.request_state), ("ann", "interlock/approval:none"), ("bob", ann.request_state)):
+            assert isinstance(await call(to, state), types.InputRequiredResult)
+        assert not (await call("ann", ann.request_state)).is_error
+        left = await runtime.store.tickets(TicketState.OPEN)
+        assert [ticket.id for ticket in left] == [bob.request_state.partition(":")[2]]
 
 
 async def test_a_key_that_is_no_text_is_refused_and_not_ignored() -> None:

@@ -5,14 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import keyring
 import pytest
+import uvicorn
+from keyrings.alt.file import PlaintextKeyring  # type: ignore[import-untyped]
 from mcp import Client, StdioServerParameters
+from mcp.server.mcpserver import Context, MCPServer
 
 from interlock.cli.main import main
+from interlock.toml_text import parse_toml
 
 SERVER = str(Path(__file__).with_name("mcp_files_server.py"))
 HERE = str(Path(__file__).parent.parent / "src")
@@ -151,3 +160,70 @@ async def test_a_client_edits_files_through_the_gateway_and_it_is_taken_back(
     assert {"files.resources.read", "files.prompts.get", "files_write_file"} <= set(tools)
     assert await asyncio.to_thread(main, ["undo", "--since", "1h", "--yes"]) == 0
     assert (folder / "docs" / "a.txt").read_text() == "one\n"
+
+
+@contextmanager
+def _shop_at(make_app: Callable[[MCPServer], Any]) -> Iterator[str]:
+    """A server at an address, which tells what it is known by."""
+    shop = MCPServer("shop")
+
+    @shop.tool()
+    def whose(ctx: Context[Any, Any]) -> str:
+        """Whose request it is."""
+        return str((ctx.headers or {}).get("x-key"))
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        web = uvicorn.Server(uvicorn.Config(make_app(shop), log_level="error"))
+        thread = threading.Thread(target=web.run, args=([listening],))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            web.should_exit = True
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("make_app", "path", "sse"), [(MCPServer.sse_app, "/sse", True), (MCPServer.streamable_http_app, "/mcp", False)]
+)
+def test_a_server_at_an_address_is_known_by_a_secret_of_the_keyring(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    make_app: Any,
+    path: str,
+    sse: bool,
+) -> None:
+    chain = PlaintextKeyring()
+    monkeypatch.setattr(chain, "file_path", str(folder / "keys.cfg"), raising=False)
+    monkeypatch.setattr(keyring, "get_password", chain.get_password)
+    with _shop_at(make_app) as address:
+        add = ["mcp", "add", "shop", "--url", address + path, "--header", "X-Key=keyring:shop/ann"]
+        assert main(add) == 2
+        assert "keyring set shop ann" in capsys.readouterr().err
+        chain.set_password("shop", "ann", "sesame-of-ann")
+        assert main(add) == 0
+        written = parse_toml((folder / "interlock.toml").read_text())["mcp"]["shop"]
+        assert (written.get("sse", False), written["headers"]) == (sse, {"X-Key": "keyring:shop/ann"})
+        with (folder / "interlock.toml").open("a") as file:
+            file.write('[mcp.shop.tools."*"]\neffect = "read"\n')
+        capsys.readouterr()
+        assert main(["call", "shop_whose", "--json"]) == 0
+        assert "sesame-of-ann" in capsys.readouterr().out
+    assert "sesame" not in (folder / "interlock.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--url", "http://127.0.0.1:9", "--header", "X-Key"], "--header is HEADER=VARIABLE"),
+        (["--url", "http://127.0.0.1:9", "--header", "X-Key=keyring:shop"], "write keyring:SERVICE/USER"),
+        (["--url", "http://127.0.0.1:9", "--header", "X-Key=NOT_SET_ANYWHERE"], "NOT_SET_ANYWHERE, which is not set"),
+    ],
+)
+def test_a_secret_that_is_not_there_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    assert main(["mcp", "add", "shop", *options]) == 2
+    assert said in capsys.readouterr().err
+    assert not (folder / "interlock.toml").exists()

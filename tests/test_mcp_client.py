@@ -16,6 +16,7 @@ import pytest_asyncio
 import uvicorn
 from mcp.server import Server
 from mcp.server.mcpserver import MCPServer
+from starlette.middleware.gzip import GZipMiddleware
 
 from interlock import Runtime, Status
 from interlock.adapters.mcp import McpTools, ToolTerms, Upstream, mcp_tools, pin_mcp_tools
@@ -143,12 +144,12 @@ def test_pins_that_cannot_be_read_say_so(tmp_path: Path) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _served_at(app: Any) -> AsyncIterator[str]:
+async def _served_at(app: Any, path: str = "/mcp") -> AsyncIterator[str]:
     listening = socket.create_server(("127.0.0.1", 0))
     web = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
     serving = asyncio.create_task(web.serve(sockets=[listening]))
     try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}{path}"
     finally:
         web.should_exit = True
         await serving
@@ -170,6 +171,55 @@ async def test_a_server_behind_an_address() -> None:
     ):
         found = await runtime.call("shop_double", {"number": 21}, actor="a", turn="t")
         assert found.value == {"result": 42}
+
+
+async def test_a_server_that_has_only_the_older_transport() -> None:
+    server = MCPServer("shop")
+
+    @server.tool()
+    def double(number: int) -> int:
+        """Twice as much."""
+        return 2 * number
+
+    async with (
+        _served_at(server.sse_app(), "/sse") as url,
+        await mcp_tools("shop", url=url, sse=True, terms={"*": ToolTerms(effect="read")}) as tools,
+        Runtime.open("memory://", policy=POLICY, tools=tools) as runtime,
+    ):
+        found = await runtime.call("shop_double", {"number": 21}, actor="a", turn="t")
+        assert found.value == {"result": 42}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+async def test_an_answer_without_end_from_an_address_is_cut_off(packed: bool) -> None:
+    server = MCPServer("shop")
+
+    @server.tool()
+    def get(much: bool) -> str:
+        """Something, or a great deal."""
+        return "x" * (100_000_000 if much else 10)
+
+    app: Any = server.streamable_http_app()
+    app = GZipMiddleware(app) if packed else app
+    async with (
+        _served_at(_deaf_to_encodings(app) if packed else app) as url,
+        await mcp_tools("shop", url=url, terms={"*": ToolTerms(timeout_s=60)}) as tools,
+        Runtime.open("memory://", policy=POLICY, tools=tools) as runtime,
+    ):
+        found = await runtime.call("shop_get", {"much": True}, actor="a", call_id="1")
+        assert found.status is Status.UNKNOWN
+        assert (await runtime.call("shop_get", {"much": False}, actor="a", call_id="2")).status is Status.OK
+
+
+def _deaf_to_encodings(app: Any) -> Any:
+    """A server that packs what it sends, whatever it is asked for."""
+
+    async def deaf(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            scope = {**scope, "headers": [*scope["headers"], (b"accept-encoding", b"gzip")]}
+        await app(scope, receive, send)
+
+    return deaf
 
 
 async def test_a_server_that_has_to_be_told_something_first_holds_no_claim() -> None:

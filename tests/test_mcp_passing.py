@@ -157,8 +157,9 @@ REVIEWED = {"version": 1, "mode": "apply", "rule": [{"id": "ask", "tools": ["*"]
     ("review", "answer", "paid"),
     [({"self_approval": True}, "yes", 1), ({"self_approval": True}, "no", 0), ({}, "yes", 0)],
 )
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_what_waits_for_a_person_is_asked_through_the_client_where_the_policy_lets_them(
-    review: dict[str, Any], answer: str, paid: int
+    review: dict[str, Any], answer: str, paid: int, mode: str
 ) -> None:
     made: list[str] = []
 
@@ -171,7 +172,7 @@ async def test_what_waits_for_a_person_is_asked_through_the_client_where_the_pol
     policy = {**REVIEWED, "review": review}
     async with (
         Runtime.open("memory://", policy=policy, tools=[pay]) as runtime,
-        _client(mcp_server(runtime), answer) as client,
+        _client(mcp_server(runtime), answer, mode=mode) as client,
     ):
         found = await client.call_tool("pay", {"to": "ann"})
         assert (len(made), found.is_error) == (paid, not paid)

@@ -19,6 +19,9 @@ CACHE = ROOT / "build" / "conformance"
 NODE, SDK = "22.23.3", version("mcp")
 OLD, NEW = "0.1.16", "0.2.0-alpha.12"
 """Two releases of the suite: the last one that had no lists of what is required, and one that has."""
+SERVERS = ("server-filesystem", "server-memory", "server-everything")
+"""Servers that people use, for `tests/test_mcp_real_servers.py`."""
+SERVERS_RELEASE = "2026.8.31"
 EXAMPLE, CLIENT = "examples/servers/everything-server/mcp_everything_server/server.py", "conformance/client.py"
 """The server and the client of the SDK that the suite is run against."""
 
@@ -45,6 +48,8 @@ def install_everything() -> None:
     install_package("node", f"node@{NODE}")
     for release in (OLD, NEW):
         install_package(f"suite-{release}", f"@modelcontextprotocol/conformance@{release}")
+    for server in SERVERS:
+        install_package(server, f"@modelcontextprotocol/{server}@{SERVERS_RELEASE}")
     install_examples()
 
 

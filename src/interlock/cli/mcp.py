@@ -49,22 +49,7 @@ self_approval = true # for one person alone; leave it out where somebody else de
 def register(commands: Any, common: Any) -> None:
     parser = commands.add_parser("mcp")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    add = actions.add_parser(
-        "add",
-        help="look at a server, and put it into the settings",
-        description="Start a server, show its tools, pin them as they are now, and write it into interlock.toml:"
-        " interlock mcp add files --profile filesystem -- npx -y @modelcontextprotocol/server-filesystem ./docs",
-    )
-    add.add_argument("name", help="what the server is called here; its tools are called NAME_TOOL")
-    add.add_argument("--url", default="", help="the address of a server that runs elsewhere")
-    add.add_argument("--profile", default="", help="what is known of a server: see interlock mcp profile")
-    add.add_argument("--trusted", action="store_true", help="believe what it says of itself, and what it returns")
-    add.add_argument("--env", action="append", default=[], metavar="NAME", help="a variable that its command gets")
-    add.add_argument(
-        "--accept", action="append", default=[], metavar="TOOL", help="a tool whose words you have read, and accept"
-    )
-    add.usage = "interlock mcp add NAME [options] (-- COMMAND … | --url URL)"
-    add.after_dashes = "words"
+    add = _add_add(actions)
     remove = actions.add_parser("remove", help="take a server out of the settings, and its pins")
     listing = actions.add_parser("list", help="the servers, and how many tools of each may be used")
     show = actions.add_parser("show", help="one server: its tools, the effect each is taken for, its pin")
@@ -85,6 +70,39 @@ def register(commands: Any, common: Any) -> None:
         common(action)
         document_exits(action, wrong=wrong, store=action is serve)
         action.set_defaults(run=lambda given, run=run: run_to_end(run(given)))
+
+
+def _add_add(actions: Any) -> Any:
+    add = actions.add_parser(
+        "add",
+        help="look at a server, and put it into the settings",
+        description="Start a server, show its tools, pin them as they are now, and write it into interlock.toml:"
+        " interlock mcp add files --profile filesystem -- npx -y @modelcontextprotocol/server-filesystem ./docs",
+    )
+    add.add_argument("name", help="what the server is called here; its tools are called NAME_TOOL")
+    add.add_argument("--url", default="", help="the address of a server that runs elsewhere")
+    add.add_argument("--profile", default="", help="what is known of a server: see interlock mcp profile")
+    add.add_argument("--trusted", action="store_true", help="believe what it says of itself, and what it returns")
+    add.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME[=keyring:SERVICE/USER]",
+        help="a variable that its command gets, from here or from the keyring",
+    )
+    add.add_argument(
+        "--header",
+        action="append",
+        default=[],
+        metavar="HEADER=VARIABLE|keyring:SERVICE/USER",
+        help="with --url: a header that it knows you by, and where its value is",
+    )
+    add.add_argument(
+        "--accept", action="append", default=[], metavar="TOOL", help="a tool whose words you have read, and accept"
+    )
+    add.usage = "interlock mcp add NAME [options] (-- COMMAND … | --url URL)"
+    add.after_dashes = "words"
+    return add
 
 
 def _add_profile(actions: Any) -> Any:
@@ -110,9 +128,11 @@ async def _add(given: argparse.Namespace) -> int:
     if given.name in check_terms(loaded.servers):
         raise ConfigError(f"{file}: there is an MCP server {given.name!r} already; interlock mcp remove {given.name}")
     said: dict[str, Any] = {"command": given.words, "url": given.url, "profile": given.profile}
-    said |= {"trusted": given.trusted, "env": given.env}
+    said |= {"trusted": given.trusted, "env": given.env, "headers": dict(map(_read_header, given.header))}
     terms = msgspec.convert(said, ServerTerms)
     check_server(given.name, terms)
+    if terms.url and await _speaks_only_events(given.name, terms, file.parent):
+        said, terms = {**said, "sse": True}, msgspec.structs.replace(terms, sse=True)
     before = file.read_bytes().decode() if file.exists() else ""
     text = f"{before}{chr(10) if before and not before.endswith(chr(10)) else ''}{chr(10) if before else ''}"
     text += as_toml(given.name, said)
@@ -124,6 +144,26 @@ async def _add(given: argparse.Namespace) -> int:
     notes().print(f"[dim]written into {sanitize(str(file))}[/]")
     _leave_policy(given)
     return 0
+
+
+def _read_header(text: str) -> tuple[str, str]:
+    header, _, where = text.partition("=")
+    if not header or not where:
+        raise ConfigError(f"--header is HEADER=VARIABLE or HEADER=keyring:SERVICE/USER, not {text!r}")
+    return header, where
+
+
+async def _speaks_only_events(name: str, terms: ServerTerms, folder: Path) -> bool:
+    """Whether a server at an address has only the older transport: it answers to that, and not to the other."""
+    from interlock.adapters.mcp.servers import make_upstream
+
+    for sse in (False, True):
+        try:
+            async with make_upstream(name, msgspec.structs.replace(terms, sse=sse), folder):
+                return sse
+        except ConfigError:
+            continue
+    return False
 
 
 def _leave_policy(given: argparse.Namespace) -> None:

@@ -53,6 +53,11 @@ class ResultStream:
     def isatty(self) -> bool:
         return self._inner is not None and self._inner.isatty()
 
+    def fileno(self) -> int:
+        if self._inner is None:
+            raise OSError(errno.EBADF, "standard output is closed")
+        return self._inner.fileno()
+
     @property
     def is_read(self) -> bool:
         """Whether nobody was kept from reading what they wanted: one who has read enough has gone by himself."""

@@ -7,20 +7,20 @@ from collections.abc import AsyncIterator
 from importlib.metadata import version
 from typing import Any, TextIO
 
-import anyio
 import mcp_types as types
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
-from mcp.server.stdio import stdio_server
+from mcp.server.context import CallNext, HandlerResult
 
 from interlock.adapters.mcp.downstream import CALLER, DownstreamCall, meta_for_server
 from interlock.adapters.mcp.links import LinkPool
 from interlock.adapters.mcp.oauth import caller_of
 from interlock.adapters.mcp.passing import Passing
-from interlock.adapters.mcp.questions import ask_person
+from interlock.adapters.mcp.questions import answers_for_server, ask_person
 from interlock.adapters.mcp.readings import prompt_tool, resource_tool
 from interlock.adapters.mcp.results import result_of
 from interlock.adapters.mcp.servers import McpServers
+from interlock.adapters.mcp.standard_streams import open_standard_streams
 from interlock.adapters.mcp.upstream import Upstream
 from interlock.runtime import Runtime
 from interlock.tools import Tool
@@ -30,6 +30,9 @@ Context = ServerRequestContext[Any, Any]
 _META = "interlock/"
 _KEY, _TURN, _RUN = f"{_META}idempotency-key", f"{_META}turn", f"{_META}run"
 """What a client may say of a call in its `_meta`: which one it is, and what it belongs to."""
+_ANSWER_LOST = "ok: this was done, and what the server answered to it is lost. Do not make the call again."
+_MOST_LISTS = 100
+"""Actors whose lists of tools are kept."""
 _IN_DOUBT = "Nobody knows whether this was done. Do not try it again; somebody has to look."
 
 
@@ -51,6 +54,7 @@ def mcp_server(
         on_call_tool=gateway.call_tool,
         **(passing.handlers() if servers is not None else {}),
     )
+    server.middleware.append(gateway.repeat_list)
     if servers is not None:
         passing.add_to(server)
     return server
@@ -66,7 +70,7 @@ async def serve_mcp(
 ) -> None:
     """Serve the tools of a runtime over standard input and output (`out`), until the client goes."""
     server = mcp_server(runtime, servers=servers, name=name, actor=actor)
-    async with stdio_server(stdout=None if out is None else anyio.wrap_file(out)) as (read, write):
+    async with open_standard_streams(out) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
@@ -78,6 +82,7 @@ class Gateway:
         self.servers = McpServers({}, None) if servers is None else servers
         self._offered = self.servers.offered
         self._listed: dict[str, tuple[object, frozenset[str], types.ListToolsResult]] = {}
+        self._written: dict[str, tuple[types.ListToolsResult, HandlerResult]] = {}
         self._pool = LinkPool()
         self._session = runtime.context.ids.new()
         self._inner = {make(name) for name in self.servers.upstreams for make in (resource_tool, prompt_tool)}
@@ -104,8 +109,21 @@ class Gateway:
         if kept is None or kept[0] is not context or kept[1] != off:
             left_out = self._inner | off
             tools = [self._as_mcp_tool(one) for one in self._runtime.tools(actor=actor) if one.name not in left_out]
-            self._listed = {actor: (context, off, types.ListToolsResult(tools=tools))}
-        return self._listed[actor][2]
+            if len(self._listed) > _MOST_LISTS:
+                self._listed.clear()
+            kept = self._listed[actor] = (context, off, types.ListToolsResult(tools=tools))
+        return kept[2]
+
+    async def repeat_list(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """A long list is written out once for as long as it is the same, and not for everybody who asks."""
+        is_first = (ctx.params or {}).get("cursor") is None and ctx.session.client_capabilities is not None
+        if ctx.method != "tools/list" or not is_first:
+            return await call_next(ctx)
+        listed = await self.list_tools(ctx, None)
+        before = self._written.get(ctx.protocol_version)
+        if before is None or before[0] is not listed:
+            before = self._written[ctx.protocol_version] = (listed, await call_next(ctx))
+        return before[1]
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
@@ -113,7 +131,10 @@ class Gateway:
         """A call of a client, on the path."""
         async with self.request(ctx, params) as caller:
             outcome = await self._call(ctx, params.name, params.arguments or {}, params.meta)
-            outcome = await ask_person(self._runtime, ctx, outcome, params.arguments or {})
+            decided = await ask_person(self._runtime, ctx, outcome, params)
+            if isinstance(decided, types.InputRequiredResult):
+                return decided
+            outcome = decided
             if caller.asks is not None and outcome.status is Status.INPUT_REQUIRED:
                 return caller.asks
             if outcome.ok and outcome.repeats is None and isinstance(caller.result, types.CallToolResult):
@@ -122,7 +143,16 @@ class Gateway:
                 raise caller.error
             if outcome.status is Status.FAILED and isinstance(caller.result, types.CallToolResult):
                 return caller.result  # that it has failed is said there, in its own words
-        return explain(outcome)
+        return self._as_result(outcome)
+
+    def _as_result(self, outcome: Outcome) -> types.CallToolResult:
+        """What a client is told. Of an effect that was found made after a crash nobody has the answer; where the tool
+        promises one of a form, that cannot be said but as an error: any other result its client would not take."""
+        found, known = explain(outcome), self._offered.get(outcome.tool)
+        promised = known is not None and known.output_schema is not None
+        if found.is_error or found.structured_content is not None or not promised:
+            return found
+        return types.CallToolResult(content=[types.TextContent(text=_ANSWER_LOST)], is_error=True)
 
     async def read(self, ctx: Context, tool: str, arguments: dict[str, Any], params: Any) -> Any:
         """Something that is read from a server: a call of effect `read`, on the path."""
@@ -165,8 +195,7 @@ class Gateway:
             link=self._pool.link_for(ctx, own) if client is None else client.link,
             meta=meta_for_server(getattr(params, "meta", None)),
             progress=ctx.session.report_progress,
-            input_responses=getattr(params, "input_responses", None),
-            request_state=getattr(params, "request_state", None),
+            **answers_for_server(params),
         )
         token, under_way = CALLER.set(caller), None if client is None else client.begin(ctx)
         try:

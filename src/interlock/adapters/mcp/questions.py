@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mcp_types as types
 import msgspec
 from mcp import MCPError
 from mcp.server import ServerRequestContext
@@ -25,37 +26,65 @@ _FORM: dict[str, Any] = {
 }
 
 
+APPROVAL = "interlock/approval"
+"""The name of our question among those of an answer that asks first (2026-07-28), and the head of its state."""
+
+
 async def ask_person(
-    runtime: Runtime, ctx: ServerRequestContext[Any, Any], outcome: Outcome, arguments: Json
-) -> Outcome:
+    runtime: Runtime, ctx: ServerRequestContext[Any, Any], outcome: Outcome, params: types.CallToolRequestParams
+) -> Outcome | types.InputRequiredResult:
     """The outcome once somebody has decided through the client; as it is, where nobody can be asked so.
 
     Whoever sits at the client is who calls: they decide only where the policy lets those who ask (`self_approval`), and
-    where all of what they decide can be shown.
+    where all of what they decide can be shown. A client of 2026-07-28 is asked by the answer itself, and decides with
+    the same call made again; which ticket that is for, the call says and not the client.
     """
     can = ctx.session.client_capabilities
     if outcome.status is not Status.PARKED or outcome.ticket is None or can is None or can.elicitation is None:
         return outcome
     ticket = await runtime.store.ticket(outcome.ticket)
-    if ticket is None or not ticket.terms.self_approval or ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+    if ticket is None or not ticket.terms.self_approval:
         return outcome
-    diff = outcome.plan.diff if outcome.plan is not None and outcome.plan.diff else ""
-    shown = msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode()
-    said = _printable(f"{outcome.tool}: {ticket.why}\n{shown}\n{diff}".strip())
+    said = _question(outcome, ticket.why, params.arguments or {})
     if len(said) > _MOST:
         return outcome
-    try:
-        answer = await ctx.session.elicit_form(said, _FORM, ctx.request_id)
-    except MCPError:  # it says that it can, and does not
-        return outcome
-    if answer.action != "accept" or not isinstance(answer.content, dict):
+    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        try:
+            answer: Any = await ctx.session.elicit_form(said, _FORM, ctx.request_id)
+        except MCPError:  # it says that it can, and does not
+            return outcome
+        return await _decide(runtime, outcome, answer)
+    state = f"{APPROVAL}:{ticket.id}"
+    given = (params.input_responses or {}).get(APPROVAL)
+    if isinstance(given, types.ElicitResult) and params.request_state == state:
+        return await _decide(runtime, outcome, given)
+    asked = types.ElicitRequest(params=types.ElicitRequestFormParams(message=said, requested_schema=_FORM))
+    return types.InputRequiredResult(input_requests={APPROVAL: asked}, request_state=state)
+
+
+def answers_for_server(params: Any) -> dict[str, Any]:
+    """What a client has answered to questions of a server, without what it has answered to ours."""
+    responses, state = getattr(params, "input_responses", None), getattr(params, "request_state", None)
+    if state is None or not state.startswith(APPROVAL):
+        return {"input_responses": responses, "request_state": state}
+    return {"input_responses": {k: v for k, v in (responses or {}).items() if k != APPROVAL} or None}
+
+
+async def _decide(runtime: Runtime, outcome: Outcome, answer: types.ElicitResult) -> Outcome:
+    if answer.action != "accept" or not isinstance(answer.content, dict) or outcome.ticket is None:
         return outcome
     approve, reason = answer.content.get("approve") is True, str(answer.content.get("reason") or "")
     try:
-        await runtime.operations.decide(ticket.id, approve=approve, reason=reason)
+        await runtime.operations.decide(outcome.ticket, approve=approve, reason=reason)
     except NotAllowed:
         return outcome
-    return await runtime.operations.resume(ticket.id)
+    return await runtime.operations.resume(outcome.ticket)
+
+
+def _question(outcome: Outcome, why: str, arguments: Json) -> str:
+    diff = outcome.plan.diff if outcome.plan is not None and outcome.plan.diff else ""
+    shown = msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode()
+    return _printable(f"{outcome.tool}: {why}\n{shown}\n{diff}".strip())
 
 
 def _printable(text: str) -> str:

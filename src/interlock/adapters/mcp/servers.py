@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ import msgspec
 
 from interlock.adapters.mcp.pins import PinsFile
 from interlock.adapters.mcp.readings import reading_tools
+from interlock.adapters.mcp.secrets import read_secret
 from interlock.adapters.mcp.terms import ServerTerms, profile_names
 from interlock.adapters.mcp.tools import tools_of
 from interlock.adapters.mcp.upstream import ServerAddress, Upstream
-from interlock.config import SERVERS, read_variable
+from interlock.config import SERVERS
 from interlock.errors import ConfigError
 from interlock.tools import Tool
 
@@ -80,6 +81,8 @@ def check_server(name: str, terms: ServerTerms) -> None:
         raise ConfigError(f"{name!r} cannot be the name of an MCP server: letters, digits, '_' and '-', at most 32")
     if bool(terms.command) == bool(terms.url):
         raise ConfigError(f"[{SERVERS}.{name}] has a command that starts the server, or its url: one of them")
+    if terms.sse and not terms.url:
+        raise ConfigError(f"[{SERVERS}.{name}]: sse is said of an address, and the server is started by a command")
     texts = [*terms.command, terms.url, terms.cwd, terms.prefix or ""]
     if any("\0" in text for text in texts):
         raise ConfigError(f"[{SERVERS}.{name}] holds a NUL, which no command, address or folder can")
@@ -89,23 +92,15 @@ def check_server(name: str, terms: ServerTerms) -> None:
 
 def make_upstream(name: str, terms: ServerTerms, folder: Path, pins: PinsFile | None = None) -> Upstream:
     """The connection to a server, not started yet."""
-    address: ServerAddress = {"env": dict(_variables(name, terms.env))}
+    address: ServerAddress
     if terms.command:
-        address |= {"command": terms.command, "cwd": str((folder / terms.cwd).resolve())}
+        split = [one.partition("=") for one in terms.env]
+        env = {variable: read_secret(name, where or variable) for variable, _, where in split}
+        address = {"command": terms.command, "cwd": str((folder / terms.cwd).resolve()), "env": env}
     else:
-        headers = {
-            header: value for header, variable in terms.headers.items() for _n, value in _variables(name, (variable,))
-        }
-        address = {"url": terms.url, "headers": headers}
+        headers = {header: read_secret(name, where) for header, where in terms.headers.items()}
+        address = {"url": terms.url, "headers": headers, "sse": terms.sse}
     return Upstream(name, pins=pins, **address)
-
-
-def _variables(server: str, names: Iterable[str]) -> Iterable[tuple[str, str]]:
-    for name in names:
-        value = read_variable(name)
-        if value is None:
-            raise ConfigError(f"the MCP server {server!r} is handed the variable {name}, which is not set")
-        yield name, value
 
 
 def describe(terms: ServerTerms) -> str:
@@ -116,11 +111,18 @@ def describe(terms: ServerTerms) -> str:
 def as_toml(name: str, given: Mapping[str, Any]) -> str:
     """A table of a server as it is written into a settings file."""
     lines = [f"[{SERVERS}.{name}]"]
-    # What JSON writes is TOML, but for one character that it leaves as it is.
     for key, value in given.items():
-        text = msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
-        lines += [f"{key} = {text}"] if value else []
+        if isinstance(value, dict) and value:
+            pairs = ", ".join(f"{_toml_text(name)} = {_toml_text(item)}" for name, item in value.items())
+            lines.append(f"{key} = {{ {pairs} }}")
+        elif value:
+            lines.append(f"{key} = {_toml_text(value)}")
     return "\n".join(lines) + "\n"
+
+
+def _toml_text(value: Any) -> str:
+    """What JSON writes is TOML, but for one character that it leaves as it is."""
+    return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
 
 
 def without_table(text: str, name: str) -> str:

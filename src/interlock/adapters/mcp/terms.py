@@ -66,10 +66,12 @@ class ServerTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     command: tuple[str, ...] = ()
     url: str = ""
+    sse: bool = False
+    """Its address speaks only the older transport, with events in one stream."""
     env: tuple[str, ...] = ()
-    """Names of variables that are handed on to its command."""
+    """Variables that are handed on to its command: names, or `NAME=keyring:SERVICE/USER`."""
     headers: dict[str, str] = {}
-    """Headers of requests to its address; the names of the variables that hold their values."""
+    """Headers of requests to its address, and where their values are: a variable's name, or `keyring:SERVICE/USER`."""
     cwd: str = ""
     """The folder that its command runs in, from the folder of the settings (default: that folder)."""
     prefix: str | None = None

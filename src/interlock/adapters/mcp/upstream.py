@@ -9,20 +9,20 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TypedDict, TypeVar, Unpack, cast
 
-import httpx2
 import mcp_types as types
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client import Transport
 from mcp.client.sse import sse_client
-from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import RequestParamsMeta
 
 from interlock.adapters.mcp.callbacks import ClientCallbacks
 from interlock.adapters.mcp.downstream import CALLER, DownstreamCall
 from interlock.adapters.mcp.error_output import ErrorOutput
+from interlock.adapters.mcp.http_client import McpHttpClient
+from interlock.adapters.mcp.lines import LineReads
 from interlock.adapters.mcp.pins import PinsFile
-from interlock.adapters.mcp.watching import watch_end
+from interlock.adapters.mcp.processes import run_server
 from interlock.errors import (
     ConfigError,
     InDoubt,
@@ -44,8 +44,6 @@ _PAUSES_S = (0.1, 0.5, 2.0, 10.0, 30.0)
 """Before it is started again: the first time at once, nearly."""
 _BACK_S, _HOPELESS = 30.0, 3
 """So long a call waits for a server that has ended, and so often it may fail to start before nobody waits."""
-_CONNECT_S, _READ_S = 30.0, 300.0
-"""To an address: so long until something moves, and so long until an answer comes; a call has its own limit."""
 _MOST_PAGES = 100
 _LIST_S = 20.0
 """So long a server may take to list its tools."""
@@ -97,6 +95,7 @@ class Upstream:
         self._there, self._lost, self._failed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._problem = ""
         self._errors: ErrorOutput | None = None
+        self._reads: LineReads | None = None
         self._failures = 0
         self._keeper: asyncio.Task[None] | None = None
         self._others: weakref.WeakSet[Upstream] = weakref.WeakSet()
@@ -145,16 +144,16 @@ class Upstream:
 
     async def _target(self, stack: contextlib.AsyncExitStack) -> Transport:
         if self._url and self._sse:
-            return cast(Transport, sse_client(self._url, headers=self._headers or None))
+            return cast(Transport, sse_client(self._url, headers=self._headers, httpx_client_factory=McpHttpClient))
         if self._url:
-            client = httpx2.AsyncClient(headers=self._headers, timeout=httpx2.Timeout(_CONNECT_S, read=_READ_S))
-            await stack.enter_async_context(client)
+            client = await stack.enter_async_context(McpHttpClient(self._headers))
             return streamable_http_client(self._url, http_client=client)
         first, *rest = self._command
         # What the SDK hands on by itself (PATH, HOME …) and what the operator names: no secret of ours goes along.
         started = StdioServerParameters(command=first, args=rest, env=self._env or None, cwd=self._cwd)
         self._errors = stack.enter_context(ErrorOutput(self.name))
-        return watch_end(stdio_client(started, errlog=self._errors.file), self._drop)
+        self._reads = LineReads(self.name, self._drop)
+        return run_server(started, self._errors.file, self._reads)
 
     def _drop(self) -> None:
         """The connection is no more: whoever comes next waits for another one."""
@@ -315,7 +314,8 @@ class Upstream:
         said = shorten(error.message, _SAID)
         if error.code == types.CONNECTION_CLOSED and not is_answer:
             self._drop()
-            return self._in_doubt(f"{self.name} has ended while it was asked for {what}", changes)
+            why = "" if self._reads is None or not self._reads.problem else f": {self._reads.problem}"
+            return self._in_doubt(f"{self.name} has ended while it was asked for {what}{why}", changes)
         if error.code == types.REQUEST_TIMEOUT and not is_answer:
             return InDoubt(f"{self.name} gave no answer to {what} in time") if changes else TimedOut(said)
         if error.code == types.INVALID_PARAMS:

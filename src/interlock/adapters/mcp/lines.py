@@ -1,0 +1,191 @@
+"""Messages of JSON-RPC as lines of a pipe, read and written on the event loop: no thread, and a bound on everything."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import anyio
+import mcp_types as types
+from mcp.shared.message import SessionMessage
+
+_log = logging.getLogger("interlock.mcp")
+MOST_BYTES = 64 * 1024 * 1024
+"""Of one message. Whoever sends more is cut off: nobody knows what it would have said."""
+_WAITING_BYTES = 8 * 1024 * 1024
+"""So much may wait to be handled before no more is read."""
+_A_SECOND = 200
+"""So many messages of log and progress are taken in a second; the others are left out."""
+_PASSING = re.compile(rb'"method"\s*:\s*"notifications/(?:message|progress)"')
+_LOOKED_AT = 200
+"""Bytes at the head of a message in which its method stands."""
+
+
+class Pausable(Protocol):
+    """The pipe that is read, as asyncio has it."""
+
+    def pause_reading(self) -> None: ...
+    def resume_reading(self) -> None: ...
+
+
+class LineReads:
+    """The messages that come in, as the SDK wants to read them; `ended` is called once the last one was taken.
+
+    Where more come than are handled, the pipe is not read on. Of log and progress some are left out where they come too
+    fast, so that an answer behind a flood of them comes in time; what nobody has read yet is not said twice.
+    """
+
+    def __init__(self, who: str, ended: Callable[[], None] | None = None) -> None:
+        self.problem = ""
+        """Why no more is read, where the other side is to blame."""
+        self._who, self._ended = who, ended
+        self._lines: deque[bytes] = deque()
+        self._waiting = 0
+        self._begun: list[bytes] = []
+        self._begun_bytes = 0
+        self._second, self._taken = 0.0, 0
+        self._pipe: Pausable | None = None
+        self._paused = self._closed = False
+        self._taker: asyncio.Future[None] | None = None
+
+    def follow(self, pipe: Pausable) -> None:
+        """Where they come from."""
+        self._pipe = pipe
+
+    def feed(self, data: bytes) -> None:
+        """Bytes that have come."""
+        if self._closed:
+            return
+        head, newline, rest = data.rpartition(b"\n")
+        if newline:
+            for line in b"".join((*self._begun, head)).split(b"\n"):
+                self._add(line)
+            self._begun, self._begun_bytes = [], 0
+        if rest:
+            self._begun.append(rest)
+            self._begun_bytes += len(rest)
+        if self._begun_bytes > MOST_BYTES:
+            self.problem = f"it has sent a message of more than {MOST_BYTES // (1024 * 1024)} MiB"
+            _log.warning("%s: %s", self._who, self.problem)
+            self.feed_end()
+        if self._waiting > _WAITING_BYTES and self._pipe is not None and not self._paused:
+            self._paused = True
+            self._pipe.pause_reading()
+        self._wake()
+
+    def feed_end(self) -> None:
+        """Nothing more comes. What is no whole line is no message."""
+        self._closed = True
+        self._begun = []
+        self._wake()
+
+    def _add(self, line: bytes) -> None:
+        if not line or line.isspace():
+            return
+        if self._lines and line == self._lines[-1]:
+            return
+        if _PASSING.search(line[:_LOOKED_AT]) and not self._has_time():
+            return
+        self._lines.append(line)
+        self._waiting += len(line)
+
+    def _has_time(self) -> bool:
+        now = asyncio.get_running_loop().time()
+        if now - self._second >= 1.0:
+            self._second, self._taken = now, 0
+        self._taken += 1
+        if self._taken == _A_SECOND + 1:
+            _log.warning("%s: messages of log and progress come too fast; some are left out", self._who)
+        return self._taken <= _A_SECOND
+
+    def _wake(self) -> None:
+        if self._taker is not None and not self._taker.done():
+            self._taker.set_result(None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next one."""
+        while not self._lines:
+            if self._closed:
+                if self._ended is not None:
+                    self._ended()
+                raise anyio.EndOfStream
+            self._taker = asyncio.get_running_loop().create_future()
+            await self._taker
+        line = self._lines.popleft()
+        self._waiting -= len(line)
+        if not self._lines and self._paused and self._pipe is not None and not self._closed:
+            self._paused = False
+            self._pipe.resume_reading()
+        try:
+            return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValueError as error:
+            return error
+
+    def __aiter__(self) -> LineReads:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        """Take no more."""
+        self._lines.clear()
+        self.feed_end()
+
+    async def __aenter__(self) -> LineReads:
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        await self.aclose()
+
+
+class LineWrites(asyncio.BaseProtocol):
+    """The messages that go out, as the SDK wants to write them: at once, unless the other side does not read."""
+
+    def __init__(self) -> None:
+        self._pipe: asyncio.WriteTransport | None = None
+        self._free = asyncio.Event()
+        self._free.set()
+
+    def follow(self, pipe: asyncio.WriteTransport) -> None:
+        """Where they go."""
+        self._pipe = pipe
+
+    def pause_writing(self) -> None:
+        """The pipe is full."""
+        self._free.clear()
+
+    def resume_writing(self) -> None:
+        """It is not full any more."""
+        self._free.set()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """Nobody reads it any more."""
+        self._pipe = None
+        self._free.set()
+
+    async def send(self, item: SessionMessage) -> None:
+        """Write one."""
+        if self._pipe is None or self._pipe.is_closing():
+            raise anyio.ClosedResourceError
+        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        self._pipe.write(f"{text}\n".encode())
+        await self._free.wait()
+
+    async def aclose(self) -> None:
+        """What was written goes out; then the other side reads an end."""
+        if self._pipe is not None:
+            self._pipe.close()
+
+    async def __aenter__(self) -> LineWrites:
+        return self
+
+    async def __aexit__(self, *_exc: Any) -> None:
+        await self.aclose()
