@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -174,3 +175,23 @@ def test_what_is_no_vocabulary_is_said(tmp_path: Path, text: str | None, said: s
     with pytest.raises(ConfigError, match=said) as error:
         default_vocabulary().extend(file)
     assert str(file) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "said", "held"),
+    [
+        ({"name": "Waldo", "count": 12}, "Waldo has a count of 12 km.", True),
+        ({"name": "Waldo", "hikers": 12}, "Waldo has 12% of the hikers.", True),
+        ({"name": "Waldo", "visitors": 340}, "Waldo: visitors 340 °C.", True),
+        ({"name": "Waldo", "distance": 12}, "The distance to Waldo is 12 km.", False),
+        ({"name": "Waldo", "vacancy": 0.062}, "The vacancy at Waldo is 6.2 %.", False),
+        ({"name": "Waldo", "tb_stored": 791}, "Waldo has 791 TB stored.", False),
+        ({"name": "Waldo", "storage_af": 88410}, "Waldo has 88,410 acre-feet in storage.", False),
+        ({"name": "Waldo", "field": "rest_s", "to": 90}, "For Waldo it went to 90 seconds.", False),
+    ],
+)
+def test_a_value_that_names_no_unit_is_said_in_one_only_if_its_field_measures_that(
+    row: dict[str, Any], said: str, held: bool
+) -> None:
+    found = ground(said, [Source("record 1", row)])
+    assert bool(found.unsupported) == held, found

@@ -16,6 +16,8 @@ _YEARS = (Decimal(1900), Decimal(2100))
 
 _IN_HUNDREDTHS = "cent"
 _SMALL = 100
+_COUNTS = ("count", "number", "n", "total", "total_count")
+"""Names that say only that something was counted."""
 
 
 class FigureMatcher:
@@ -24,9 +26,13 @@ class FigureMatcher:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._measures = vocabulary.measures
         self._magnitudes = vocabulary.field_magnitudes
+        self._units = vocabulary.units
         self._currencies = vocabulary.units.currencies
         self._money_and_time = self._currencies | TIME_UNITS
         self._amounts = vocabulary.words.amounts
+        self._measured = {
+            kind: vocabulary.words.in_name(words) for kind, words in vocabulary.measures.measured.items()
+        }
         self._in_large = re.compile(rf"_(?P<word>{'|'.join(self._magnitudes)})(?:$|_per_|_usd$|_eur$)")
 
     def how(self, claim: Claim, fact: Fact) -> str | None:
@@ -59,6 +65,8 @@ class FigureMatcher:
         if "percent" in claim.units and "percent" not in fact.units:
             if fact.units and not fact.share:  # a field in acres is not a percentage, whatever its figure
                 return []
+            if not self._can_be_in(claim, fact):
+                return []
             # A `share` of 0.4 is 40 %, never 0.4 %; a field that says neither may be kept either way.
             values = [value * 100 for value in values if _is_fraction(value)] + ([] if fact.share else values)
         elif not self._units_agree(claim, fact):
@@ -78,15 +86,34 @@ class FigureMatcher:
         if fact.money and claim.units & self._currencies:
             # 57440 cents beside "currency": "EUR" are no euros, and turned into them.
             return bool(claim.units & (fact.money | fact.units)) and _IN_HUNDREDTHS not in fact.units
-        # A value without a known unit agrees with any: most fields do not name theirs.
-        return bool(claim.units & fact.units) if fact.units else not self._is_plain_count(claim, fact)
+        if fact.units:
+            return bool(claim.units & fact.units)
+        return not self._is_plain_count(claim, fact) and self._can_be_in(claim, fact)
+
+    def _can_be_in(self, claim: Claim, fact: Fact) -> bool:
+        """Whether a value that names no unit can be in this one: most fields do not name theirs, and are called by what
+        they measure; a count is not 12 km, whatever its figure."""
+        kinds = self._measures.kinds(claim.units)
+        if not kinds or fact.share or fact.prose or fact.echo or fact.asked or self._says_unit(claim, fact):
+            return True
+        if fact.number is not None and "percent" in claim.units and fact.number != fact.number.to_integral_value():
+            return True  # 0.35 of whatever it is called
+        about = fact.words | fact.around | fact.described
+        return any(about & self._measured[kind] for kind in kinds if kind in self._measured)
+
+    def _says_unit(self, claim: Claim, fact: Fact) -> bool:
+        """Whether the name of the field has the unit somewhere (`tb_stored`, `kg`), or says nothing at all (`to`)."""
+        name = fact.place.name.lower()
+        if not fact.own and name not in _COUNTS:
+            return True
+        return any(self._units.of_field(word) & claim.units for word in name.split("_"))
 
     def _is_plain_count(self, claim: Claim, fact: Fact) -> bool:
         """Whether a number of things is said as money or as time: 2 loans are no $2."""
         if fact.number is None or fact.prose or fact.asked or not claim.units & self._money_and_time:
             return False
         if not fact.own:
-            return fact.place.name.lower() == "count"  # a word that says nothing of a field, but for this
+            return fact.place.name.lower() == _COUNTS[0]  # a word that says nothing of a field, but for this
         return is_plain_count(fact.number, fact.own | fact.described, self._amounts)
 
 

@@ -24,6 +24,8 @@ class Measures:
             for dimension, sizes in table["scales"].items()
             for unit, size in sizes.items()
         }
+        self.measured: Mapping[str, str] = table["measured"]
+        """By dimension: what fields are about that hold such a figure."""
 
     def convert(self, value: Decimal, have: Units, want: Units) -> Iterator[Decimal]:
         """The figure in a unit that is asked for, once for each way to read both."""
@@ -36,6 +38,11 @@ class Measures:
                 elif one in _AFFINE and other in _AFFINE and one != other:
                     (scale, shift), (into, back) = _AFFINE[one], _AFFINE[other]
                     yield (value + shift) * scale / into - back
+
+    def kinds(self, units: Units) -> frozenset[str]:
+        """What the units measure, temperature and shares with it."""
+        more = {"temperature" for unit in units if unit in _AFFINE} | {"percent" for unit in units if unit == "percent"}
+        return self.dimensions(units) | more
 
     def dimensions(self, units: Units) -> frozenset[str]:
         """What the units measure."""
