@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlock import ContractError, Runtime, Status, Tool, ToolError, tool
+from interlock import Context, ContractError, Runtime, Status, Tool, ToolError, tool
 from interlock.answers import Again, Agent, Answers, TurnOutcome, TurnResult, TurnStatus
 from interlock.answers.grounding import Source
 from interlock.answers.requirements import CallSeen
@@ -25,6 +25,7 @@ from interlock.answers.statements import (
 from interlock.cli.contracts import describe_contract
 from interlock.policy import parse_policy
 from interlock.reasons import Reason
+from interlock.resources import Documents
 from interlock.testing import ManualClock
 from tests.growth import LINEAR, growth
 
@@ -1093,3 +1094,33 @@ async def test_to_answer_the_user_is_no_deed_and_to_answer_somebody_else_is(draf
         await turn.call("find_order", {"order_id": "A-1"})
         assert isinstance(await turn.finish(draft), TurnResult) is leaves
     await runtime.close()
+
+
+async def test_a_value_of_a_change_that_was_taken_back_is_not_said_to_be_now(tmp_path: Path) -> None:
+    shelf = Documents(f"sqlite:///{tmp_path / 'shelf.db'}", "shelf")
+
+    @tool(effect="write", key="{item}", resource=shelf, simulate=lambda _state, args: {"price": args["to"]})
+    async def set_price(item: str, to: int, context: Context) -> dict[str, Any]:
+        """Set the price of an item."""
+        await shelf.write(item, {"price": to}, context)
+        return {"item": item, "price": to}
+
+    @tool(effect="read")
+    async def price(item: str) -> dict[str, Any]:
+        """The price of an item."""
+        found = await shelf.read_state(item)
+        return {"item": item, "price": 10 if found is None or found.value is None else found.value["price"]}
+
+    agent = Agent(name="shop", tools=("set_price", "price"))
+    policy = {"version": 1, "mode": "apply", "rule": [{"id": "all", "tools": ["*"], "decision": "allow"}]}
+    async with Runtime.open("memory://", policy=policy, tools=[set_price, price]) as runtime:
+        for back in (False, True):
+            async with Answers(runtime).turn(f"set the lamp {back}", agent=agent, requires="set_price") as turn:
+                await turn.call("set_price", {"item": "lamp", "to": 7})
+                await turn.call("price", {"item": "lamp"})
+                if back:
+                    await runtime.operations.undo(turn=turn.id)
+                found = await turn.finish("The price of the lamp is 7.")
+                assert isinstance(found, Again) == back
+            if not back:
+                await runtime.operations.undo(turn=turn.id)

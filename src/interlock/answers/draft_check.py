@@ -16,7 +16,7 @@ from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.history import History
 from interlock.answers.relevance import is_irrelevant
 from interlock.answers.staleness import asked_for, mark_stale
-from interlock.answers.statements import EffectStatement, check_safely, without_closing_line
+from interlock.answers.statements import EffectState, EffectStatement, check_safely, without_closing_line
 from interlock.answers.statements.recorded import turn_records
 from interlock.engine import EngineContext
 from interlock.tools.long_texts import leave_loop, size_of
@@ -80,7 +80,9 @@ async def check_draft(
         if not agent.grounding:
             return CheckedDraft(statements=statements)
         words, calls = agent.vocabulary or default_vocabulary(), (*history.calls, *history.below)
-        known = [*mark_stale(sources, calls, words.words), *asked_for(calls), Source("question", question, echo=True)]
+        undone = {effect.record for effect in records.effects if effect.state is EffectState.UNDONE}
+        current = mark_stale(sources, calls, words.words, undone)
+        known = [*current, *asked_for(calls), Source("question", question, echo=True)]
         grounded = ground_safely(draft, known, words, ctx.limits, _meanings(ctx, history), history.kept)
         # A draft that was not read as a whole is sent back for that alone.
         irrelevant = not grounded.unchecked and is_irrelevant(draft, question, grounded, history, given, statements)

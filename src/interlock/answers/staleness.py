@@ -7,7 +7,7 @@ arguments say which thing a change was made to, and the fields of its result whi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -50,8 +50,13 @@ _APART = {"figure", "day"}
 """What a value is that cannot take the place of the other."""
 
 
-def mark_stale(sources: Sequence[Source], calls: Sequence[CallSeen], words: WordTable) -> tuple[Source, ...]:
-    """The sources, each with the fields that a later change has made untrue, and of which things."""
+def mark_stale(
+    sources: Sequence[Source], calls: Sequence[CallSeen], words: WordTable, undone: Collection[int] = ()
+) -> tuple[Source, ...]:
+    """The sources, each with the fields that a later change has made untrue, and of which things.
+
+    `undone` are records of changes that were taken back: what they returned is of then, and what was read after them.
+    """
     changes = [call for call in calls if call.changes and call.status is Status.OK]
     if not changes:
         return tuple(sources)
@@ -61,7 +66,7 @@ def mark_stale(sources: Sequence[Source], calls: Sequence[CallSeen], words: Word
         own = next((call for call in calls if f"record {call.record}" == source.id), None)
         read_at = _record_of_read(source, own)
         for change in changes:
-            if read_at is not None and read_at < change.record:
+            if read_at is not None and (read_at < change.record or change.record in undone):
                 source = _mark(source, change, by_record.get(f"record {change.record}"), words)
         again = own is not None and any(
             call.tool == own.tool and call.arguments == own.arguments and call.record > change.record > own.record
@@ -72,7 +77,8 @@ def mark_stale(sources: Sequence[Source], calls: Sequence[CallSeen], words: Word
         if own is not None and own in changes:
             source = replace(source, stale_paths=source.stale_paths | former_paths(source))
         # Read again after the change: the second one says how it is now.
-        marked.append(replace(source, stale=("*",), stale_names=()) if again else source)
+        was_undone = own is not None and own.record in undone
+        marked.append(replace(source, stale=("*",), stale_names=()) if again or was_undone else source)
     return tuple(marked)
 
 
