@@ -1124,3 +1124,16 @@ async def test_a_value_of_a_change_that_was_taken_back_is_not_said_to_be_now(tmp
                 assert isinstance(found, Again) == back
             if not back:
                 await runtime.operations.undo(turn=turn.id)
+
+
+async def test_an_effect_that_is_delivered_twice_is_listed_once(url: str) -> None:
+    runtime = shop(url)
+    async with Answers(runtime).turn("refund A-1", agent=AGENT) as turn:
+        await turn.call("find_order", {"order_id": "A-1"})
+        for _delivery in range(2):
+            await turn.call("refund_payment", {"order_id": "A-1", "amount": 20.0})
+        result = await turn.finish("I have refunded order A-1.")
+    assert isinstance(result, TurnResult)
+    assert [effect.state for effect in result.effects] == [EffectState.DONE]
+    assert result.answer.count("(record ") == 1
+    await runtime.close()

@@ -58,8 +58,10 @@ _SHOWN = 20
 def effects_of(calls: Sequence[CallSeen], undone: Iterable[int] = ()) -> tuple[TurnEffect, ...]:
     """The effects of calls, in the order of their records; `undone` are records whose change was taken back."""
     taken_back, found = set(undone), list[TurnEffect]()
+    listed = {call.record for call in calls}
     for at, call in enumerate(calls):
-        if not call.changes or _was_corrected(call, calls[at + 1 :]):
+        # What was answered from the record of another call here is that call, delivered once more.
+        if not call.changes or call.repeats in listed or _was_corrected(call, calls[at + 1 :]):
             continue
         state = EffectState.UNDONE if call.record in taken_back else _state_of(call.status)
         reason = "" if state is EffectState.DONE else shorten(call.message, 160)
