@@ -22,6 +22,13 @@ _IN_QUESTION = re.compile(
     re.I,
 )
 """What stands before a figure that the question has set: a bound, or what it is asked for."""
+_BECAME = re.compile(
+    r"\b(?:went|gone|goes|rose|risen|fell|fallen|dropp?e?d?s?|chang(?:es|ed)|increas(?:es|ed)|decreas(?:es|ed)|rais(?:es|ed)|"
+    r"lower(?:s|ed)|mov(?:es|ed)|came|cuts?|reduc(?:es|ed)|climb(?:s|ed)|jump(?:s|ed)|adjust(?:s|ed)|updat(?:es|ed)|grew|"
+    r"grown|shrank|up|down|back|now)\s+(?:from\s+\S{1,12}\s+)?(?:to|at|by)\s+\W?$",
+    re.I,
+)
+"""What stands before a figure that something has become: that is a finding, whoever has named it first."""
 
 
 class UsersWords:
@@ -39,4 +46,4 @@ class UsersWords:
         if self._cues.has("none", claim) or self._fields.is_computed_beside(claim):
             return True
         before = self._sentences.text[max(0, claim.start - _BEFORE) : claim.start]
-        return _IN_QUESTION.search(before) is not None
+        return _IN_QUESTION.search(before) is not None and _BECAME.search(before) is None
