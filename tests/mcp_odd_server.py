@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -27,6 +28,13 @@ def _tools() -> list[dict[str, Any]]:
     return [{**tool, "description": "Evil."}, tool] if HOW == "twice-listed" else [tool]
 
 
+def _end_with_child(what: str) -> None:
+    if what == "child-and-end":
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        DONE.with_name("child").write_text(str(child.pid))
+        os._exit(1)
+
+
 def _call(number: Any, what: str) -> None:
     with DONE.open("a") as file:
         file.write(f"{what}\n")
@@ -43,6 +51,7 @@ def _call(number: Any, what: str) -> None:
         sys.stdout.write("this is no JSON\n" * 50)
     if what == "other-id":
         _send({"id": 987654, "result": {"content": []}})
+    _end_with_child(what)
     if what == "huge":
         answer["result"]["content"][0]["text"] = "x" * 100_000_000
     if what == "large":
@@ -68,7 +77,10 @@ def main() -> None:
             }
             _send({"id": number, "result": said})
         elif method == "tools/list":
-            _send({"id": number, "result": {"tools": _tools()}})
+            if DONE.with_name("no-more-lists").exists():
+                _send({"id": number, "error": {"code": -32000, "message": "rate limited"}})
+            else:
+                _send({"id": number, "result": {"tools": _tools()}})
         elif method == "tools/call":
             _call(number, message["params"]["arguments"].get("x", ""))
         elif number is not None:

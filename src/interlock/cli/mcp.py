@@ -325,6 +325,7 @@ async def _pin(given: argparse.Namespace) -> int:
     terms = _find_terms(check_terms(loaded.servers), given.name)
     async with make_upstream(given.name, terms, loaded.folder) as upstream:
         await _look(given, upstream, terms, loaded.folder)
+    notes().print("[dim]a gateway that runs goes on with what was pinned when it started: start it again[/]")
     return 0
 
 

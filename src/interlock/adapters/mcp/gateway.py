@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import AsyncIterator
 from importlib.metadata import version
 from typing import Any, TextIO
 
 import mcp_types as types
+import msgspec
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
@@ -23,6 +25,7 @@ from interlock.adapters.mcp.servers import McpServers
 from interlock.adapters.mcp.standard_streams import open_standard_streams
 from interlock.adapters.mcp.upstream import Upstream
 from interlock.runtime import Runtime
+from interlock.state import TicketState
 from interlock.tools import Tool
 from interlock.values import Effect, Outcome, Status
 
@@ -33,6 +36,7 @@ _KEY, _TURN, _RUN = f"{_META}idempotency-key", f"{_META}turn", f"{_META}run"
 _ANSWER_LOST = "ok: this was done, and what the server answered to it is lost. Do not make the call again."
 _MOST_LISTS = 100
 """Actors whose lists of tools are kept."""
+_MOST_ASKED = 1_000
 _IN_DOUBT = "Nobody knows whether this was done. Do not try it again; somebody has to look."
 
 
@@ -82,6 +86,8 @@ class Gateway:
         self.servers = McpServers({}, None) if servers is None else servers
         self._offered = self.servers.offered
         self._listed: dict[str, tuple[object, frozenset[str], types.ListToolsResult]] = {}
+        self._asked: dict[str, str] = {}
+        """Calls that wait for a person, and their tickets."""
         self._written: dict[str, tuple[types.ListToolsResult, HandlerResult]] = {}
         self._pool = LinkPool()
         self._session = runtime.context.ids.new()
@@ -173,17 +179,30 @@ class Gateway:
         given: Any = {detail: value for detail, value in details.items() if value is not None}
         if not all(isinstance(value, str) and value for value in given.values()):
             raise MCPError(types.INVALID_PARAMS, f"{_KEY}, {_TURN} and {_RUN} in _meta are texts")
-        given = given or {"run": self._run_of(ctx)}
         known = caller_of(ctx)
-        if known is None:
-            return await self._runtime.call(tool, arguments, actor=self._actor, **given)
-        principal, actor = known
-        return await self._runtime.call(tool, arguments, actor=actor, principal=principal, **given)
+        if known is not None:  # names that two callers choose are not the same
+            given = {detail: f"{_digest(known)}.{value}" for detail, value in given.items()}
+        given = given or {"run": self._run_of(ctx)}
+        asked = _digest((tool, arguments, given))
+        if await self._is_approved(asked):
+            return await self._runtime.operations.resume(self._asked.pop(asked))
+        who: Any = {"actor": self._actor} if known is None else {"principal": known[0], "actor": known[1]}
+        outcome = await self._runtime.call(tool, arguments, **who, **given)
+        if outcome.ticket is not None and outcome.status is Status.PARKED:
+            self._asked[asked] = outcome.ticket
+            if len(self._asked) > _MOST_ASKED:
+                del self._asked[next(iter(self._asked))]
+        return outcome
+
+    async def _is_approved(self, asked: str) -> bool:
+        """Whether this very call was made before, and somebody has allowed it since."""
+        ticket = await self._runtime.store.ticket(self._asked[asked]) if asked in self._asked else None
+        return ticket is not None and ticket.state is TicketState.APPROVED
 
     def _run_of(self, ctx: Context) -> str:
         """What a call belongs to that says nothing of it: its session, or, where there is none, whoever calls."""
         client, known = self._pool.client(ctx), caller_of(ctx)
-        who = "" if known is None else f".{known[0]}.{known[1]}"
+        who = "" if known is None else f".{_digest(known)}"
         return f"{self._session}{who}" if client is None else f"{self._session}.{client.number}{who}"
 
     @contextlib.asynccontextmanager
@@ -217,11 +236,19 @@ class Gateway:
         return known.model_copy(update={"name": tool.name, "annotations": hints})
 
 
+def _digest(value: Any) -> str:
+    """What stands for a value: the same for equal ones alone."""
+    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:32]
+
+
 def explain(outcome: Outcome) -> types.CallToolResult:
     """What a client is told: a value, or in words why there is none."""
     if outcome.status in (Status.OK, Status.NO_DATA):
         return result_of(outcome.value)
     said = outcome.problem.message if outcome.problem is not None else outcome.status.value
+    if outcome.status is Status.PLANNED:
+        diff = "" if outcome.plan is None or not outcome.plan.diff else f"\n{outcome.plan.diff}"
+        said = f"{outcome.said or said}; the policy says so (mode).{diff}"
     if outcome.status is Status.UNKNOWN:
         said = f"{said}. {_IN_DOUBT}"
     if outcome.ticket is not None:

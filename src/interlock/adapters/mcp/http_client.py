@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import httpx2
+import mcp_types as types
 
 from interlock.adapters.mcp.lines import MOST_BYTES
 
+_REFUSED, _BROKEN = 400, 500
 _CONNECT_S, _READ_S = 30.0, 300.0
 """So long until something moves, and so long until an answer comes; a call has its own limit."""
+
+
+_ENDS = re.compile(rb"\n\n|\r\r|\r\n\r\n")
+_LONGEST_END = 4
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
     """The bytes of an answer: a body, or events, of which each has an end of its own."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
-        self._inner = inner
+    def __init__(self, inner: httpx2.AsyncByteStream, *, events: bool) -> None:
+        self._inner, self._events = inner, events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        since = 0
+        since, before = 0, b""
         async for chunk in self._inner:
             since += len(chunk)
             if since > MOST_BYTES:
                 raise httpx2.ReadError(f"a message of more than {MOST_BYTES // (1024 * 1024)} MiB")
-            for end in (b"\n\n", b"\r\n\r\n"):
-                if (at := chunk.rfind(end)) >= 0:
-                    since = min(since, len(chunk) - at)
+            if self._events and _ENDS.search(before + chunk):
+                since = 0
+            before = chunk[-_LONGEST_END + 1 :]
             yield chunk
 
     async def aclose(self) -> None:
@@ -36,6 +43,9 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
 class McpHttpClient(httpx2.AsyncClient):
     """As the SDK's own client is, with the bound."""
+
+    refused: str = ""
+    """What the last answer was, where it was a refusal."""
 
     def __init__(
         self,
@@ -52,7 +62,20 @@ class McpHttpClient(httpx2.AsyncClient):
             await found.aclose()
             raise httpx2.RemoteProtocolError("it has packed its answer, and was asked not to")
         assert isinstance(found.stream, httpx2.AsyncByteStream)
-        found.stream = _BoundedStream(found.stream)
+        is_events = found.headers.get("content-type", "").lower().startswith("text/event-stream")
+        found.stream = _BoundedStream(found.stream, events=is_events)
         if not stream:
             await found.aread()
+        self.refused = f"it answered {found.status_code}" if found.status_code >= _REFUSED else ""
+        if found.status_code >= _BROKEN and not _is_answer(await found.aread()):
+            await found.aclose()
+            raise httpx2.RemoteProtocolError(self.refused)  # whoever said that, it was not the server's answer
         return found
+
+
+def _is_answer(body: bytes) -> bool:
+    """Whether the body of an answer is an error of JSON-RPC."""
+    try:
+        return isinstance(types.jsonrpc_message_adapter.validate_json(body, by_name=False), types.JSONRPCError)
+    except ValueError:
+        return False

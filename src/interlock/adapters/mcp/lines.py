@@ -20,7 +20,8 @@ _WAITING_BYTES = 8 * 1024 * 1024
 """So much may wait to be handled before no more is read."""
 _A_SECOND = 200
 """So many messages of log and progress are taken in a second; the others are left out."""
-_PASSING = re.compile(rb'"method"\s*:\s*"notifications/(?:message|progress)"')
+_PASSING = re.compile(rb'"method"\s*:\s*"notifications\\?/(?:message|progress)"')
+_AGAIN = re.compile(rb'"method"\s*:\s*"notifications/[a-z/]+/list_changed"')
 _LOOKED_AT = 200
 """Bytes at the head of a message in which its method stands."""
 
@@ -36,7 +37,7 @@ class LineReads:
     """The messages that come in, as the SDK wants to read them; `ended` is called once the last one was taken.
 
     Where more come than are handled, the pipe is not read on. Of log and progress some are left out where they come too
-    fast, so that an answer behind a flood of them comes in time; what nobody has read yet is not said twice.
+    fast, so that an answer behind a flood of them comes in time; that a list has changed is heard once.
     """
 
     def __init__(self, who: str, ended: Callable[[], None] | None = None) -> None:
@@ -86,9 +87,9 @@ class LineReads:
     def _add(self, line: bytes) -> None:
         if not line or line.isspace():
             return
-        if self._lines and line == self._lines[-1]:
+        if self._lines and line == self._lines[-1] and _AGAIN.search(line):
             return
-        if _PASSING.search(line[:_LOOKED_AT]) and not self._has_time():
+        if b'"id"' not in line and _PASSING.search(line[:_LOOKED_AT]) and not self._has_time():
             return
         self._lines.append(line)
         self._waiting += len(line)
@@ -123,6 +124,15 @@ class LineReads:
         try:
             return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValueError as error:
+            return self._read_damaged(line, error)
+
+    @staticmethod
+    def _read_damaged(line: bytes, error: Exception) -> SessionMessage | Exception:
+        """A line with bytes that are no text, which is a message all the same."""
+        try:
+            text = line.decode(errors="replace")
+            return SessionMessage(types.jsonrpc_message_adapter.validate_json(text, by_name=False))
+        except ValueError:
             return error
 
     def __aiter__(self) -> LineReads:

@@ -18,6 +18,7 @@ from interlock.adapters.mcp.lines import LineReads, LineWrites
 
 _LEAVES_S, _ENDS_S = 2.0, 2.0
 """So long it may take to end once its input has, and then once it was told to."""
+_LAST_WORDS_S = 0.5
 
 
 class _ServerProcess(asyncio.SubprocessProtocol):
@@ -38,8 +39,13 @@ class _ServerProcess(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
             self._writes.connection_lost(exc)
+            self._end_soon()
         else:
             self._reads.feed_end()
+
+    def _end_soon(self) -> None:
+        """What it has written already is read; a child that holds its pipe keeps nobody waiting."""
+        asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._reads.feed_end)
 
     def pause_writing(self) -> None:
         self._writes.pause_writing()
@@ -49,6 +55,7 @@ class _ServerProcess(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self.gone.set()
+        self._end_soon()
 
 
 @contextlib.asynccontextmanager
@@ -89,5 +96,7 @@ async def _end(process: asyncio.SubprocessTransport, gone: asyncio.Event) -> Non
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(gone.wait(), wait_s)
             break
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # what it has started and left behind
+        os.killpg(group, signal.SIGKILL)
     with contextlib.suppress(PermissionError):  # of a child that runs as somebody else
         process.close()

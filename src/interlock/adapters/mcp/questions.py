@@ -10,7 +10,9 @@ from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from interlock.adapters.mcp.oauth import caller_of
 from interlock.errors import NotAllowed
+from interlock.principals import kind_of
 from interlock.runtime import Runtime
 from interlock.values import Json, Outcome, Status
 
@@ -43,8 +45,12 @@ async def ask_person(
     if outcome.status is not Status.PARKED or outcome.ticket is None or can is None or can.elicitation is None:
         return outcome
     ticket = await runtime.store.ticket(outcome.ticket)
-    if ticket is None or not ticket.terms.self_approval:
+    known = caller_of(ctx)
+    # Whoever a token names decides in that name, where the policy takes our word for names of that kind.
+    is_known = known is None or kind_of(known[0]) in (() if ticket is None else ticket.terms.vouched)
+    if ticket is None or not ticket.terms.self_approval or not is_known:
         return outcome
+    by = None if known is None else known[0]
     said = _question(outcome, ticket.why, params.arguments or {})
     if len(said) > _MOST:
         return outcome
@@ -53,11 +59,11 @@ async def ask_person(
             answer: Any = await ctx.session.elicit_form(said, _FORM, ctx.request_id)
         except MCPError:  # it says that it can, and does not
             return outcome
-        return await _decide(runtime, outcome, answer)
+        return await _decide(runtime, outcome, answer, by)
     state = f"{APPROVAL}:{ticket.id}"
     given = (params.input_responses or {}).get(APPROVAL)
     if isinstance(given, types.ElicitResult) and params.request_state == state:
-        return await _decide(runtime, outcome, given)
+        return await _decide(runtime, outcome, given, by)
     asked = types.ElicitRequest(params=types.ElicitRequestFormParams(message=said, requested_schema=_FORM))
     return types.InputRequiredResult(input_requests={APPROVAL: asked}, request_state=state)
 
@@ -70,12 +76,12 @@ def answers_for_server(params: Any) -> dict[str, Any]:
     return {"input_responses": {k: v for k, v in (responses or {}).items() if k != APPROVAL} or None}
 
 
-async def _decide(runtime: Runtime, outcome: Outcome, answer: types.ElicitResult) -> Outcome:
+async def _decide(runtime: Runtime, outcome: Outcome, answer: types.ElicitResult, by: str | None) -> Outcome:
     if answer.action != "accept" or not isinstance(answer.content, dict) or outcome.ticket is None:
         return outcome
     approve, reason = answer.content.get("approve") is True, str(answer.content.get("reason") or "")
     try:
-        await runtime.operations.decide(outcome.ticket, approve=approve, reason=reason)
+        await runtime.operations.decide(outcome.ticket, approve=approve, reason=reason, by=by)
     except NotAllowed:
         return outcome
     return await runtime.operations.resume(outcome.ticket)

@@ -11,11 +11,24 @@ KEYRING = "keyring:"
 def read_secret(server: str, where: str) -> str:
     """The value of a variable, or of an entry of the keyring (`keyring:SERVICE/USER`)."""
     if where.startswith(KEYRING):
-        return _from_keyring(server, where)
+        return _usable(server, _from_keyring(server, where))
+    if not where.isidentifier():  # perhaps the secret itself: it is not said again
+        raise ConfigError(
+            f"the MCP server {server!r}: what stands there is no name of a variable; name the variable that holds the"
+            f" value, or {KEYRING}SERVICE/USER, and not the value itself"
+        )
     value = read_variable(where)
     if value is None:
         raise ConfigError(f"the MCP server {server!r} is handed the variable {where}, which is not set")
-    return value
+    return _usable(server, value)
+
+
+def _usable(server: str, value: str) -> str:
+    """The value without the line end that files and shells put behind it; errors of others would quote a worse one."""
+    kept = value.rstrip("\r\n")
+    if not kept.isprintable():
+        raise ConfigError(f"the MCP server {server!r}: its secret holds characters that cannot be sent")
+    return kept
 
 
 def _from_keyring(server: str, where: str) -> str:

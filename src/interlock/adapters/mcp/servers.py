@@ -66,10 +66,12 @@ class McpServers:
 
 def check_terms(written: Mapping[str, Any]) -> dict[str, ServerTerms]:
     """What a settings file says of servers, by their names."""
-    try:
-        terms = msgspec.convert(written, dict[str, ServerTerms])
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"[{SERVERS}]: {error}") from None
+    terms: dict[str, ServerTerms] = {}
+    for name, one in written.items():
+        try:
+            terms[name] = msgspec.convert(one, ServerTerms)
+        except (msgspec.ValidationError, ConfigError) as error:
+            raise ConfigError(f"[{SERVERS}.{name}]: {error}") from None
     for name, one in terms.items():
         check_server(name, one)
     return terms

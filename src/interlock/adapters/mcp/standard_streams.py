@@ -33,7 +33,7 @@ class _Input(asyncio.Protocol):
 @contextlib.asynccontextmanager
 async def open_standard_streams(out: TextIO | None) -> AsyncIterator[tuple[Any, Any]]:
     """Both, as streams of messages. While they are open nobody else reads standard input."""
-    if not (_is_pipe(sys.stdin) and _is_pipe(out or sys.stdout)):
+    if not (_is_pipe(sys.stdin) and _is_pipe(out or sys.stdout)) or _is_one(sys.stdin, out or sys.stdout):
         async with stdio_server(stdout=None if out is None else anyio.wrap_file(out)) as streams:
             yield streams
         return
@@ -59,6 +59,11 @@ def _is_pipe(stream: Any) -> bool:
     except (AttributeError, OSError, ValueError):
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _is_one(one: Any, other: Any) -> bool:
+    """Whether both are one socket: asyncio's pipes take what comes in on it for its end."""
+    return os.path.sameopenfile(one.fileno(), other.fileno())
 
 
 def _own_input(stack: contextlib.ExitStack) -> Any:

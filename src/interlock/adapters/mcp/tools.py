@@ -63,8 +63,8 @@ async def mcp_tools(
     """
     pinned = None if pins is None else PinsFile.read(Path(pins))
     upstream = Upstream(name, pins=pinned, **connection)
-    await upstream.start()
     try:
+        await upstream.start()
         offered = await upstream.list_tools()
         off = dict(upstream.switched_off)
         # What was pinned, and not what is offered under the same names.

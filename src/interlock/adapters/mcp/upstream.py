@@ -15,12 +15,13 @@ from mcp.client import Transport
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import RequestParamsMeta
+from pydantic import TypeAdapter
 
 from interlock.adapters.mcp.callbacks import ClientCallbacks
 from interlock.adapters.mcp.downstream import CALLER, DownstreamCall
 from interlock.adapters.mcp.error_output import ErrorOutput
 from interlock.adapters.mcp.http_client import McpHttpClient
-from interlock.adapters.mcp.lines import LineReads
+from interlock.adapters.mcp.lines import MOST_BYTES, LineReads
 from interlock.adapters.mcp.pins import PinsFile
 from interlock.adapters.mcp.processes import run_server
 from interlock.errors import (
@@ -37,6 +38,9 @@ from interlock.errors import (
 from interlock.values import Json, shorten
 
 T = TypeVar("T")
+_ANSWER: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(
+    types.CallToolResult | types.InputRequiredResult
+)
 _log = logging.getLogger("interlock.mcp")
 _START_S = 30.0
 """So long a server may take until it answers for the first time."""
@@ -49,7 +53,19 @@ _LIST_S = 20.0
 """So long a server may take to list its tools."""
 _COMPARE_S = 60.0
 """So old the last comparison with the pins may be when a tool is called."""
-_SHORTEST_WAIT_S = 0.05
+_OF_THE_SDK = (
+    "Connection closed",
+    "Request '",
+    "Failed to parse JSON response",
+    "Unexpected content type",
+    "server answered a request with 202",
+    "SSE stream ended",
+    "SSE stream failed",
+)
+"""How the SDK's own errors begin. Of none of these is it known that the server did not do what it was asked for."""
+_SESSION_GONE = ("Session terminated", "Session not found")
+_STEADY_S = 10.0
+"""A server that was there for so long is started again at once, nearly."""
 _SAID = 500
 
 
@@ -96,6 +112,7 @@ class Upstream:
         self._problem = ""
         self._errors: ErrorOutput | None = None
         self._reads: LineReads | None = None
+        self._http: McpHttpClient | None = None
         self._failures = 0
         self._keeper: asyncio.Task[None] | None = None
         self._others: weakref.WeakSet[Upstream] = weakref.WeakSet()
@@ -117,6 +134,7 @@ class Upstream:
     async def start(self) -> None:
         """Start it, and wait until it answers; it is looked after until `close`."""
         if self._keeper is None:
+            self._failed.clear()
             self._keeper = asyncio.create_task(self._keep(), name=f"mcp {self.name}")
         waiting = [asyncio.create_task(event.wait()) for event in (self._there, self._failed)]
         try:
@@ -132,6 +150,7 @@ class Upstream:
         """End it, and the other connections to it."""
         await asyncio.gather(*(one.close() for one in list(self._others)), return_exceptions=True)
         keeper, self._keeper = self._keeper, None
+        self._drop()
         if keeper is not None:
             keeper.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -146,8 +165,8 @@ class Upstream:
         if self._url and self._sse:
             return cast(Transport, sse_client(self._url, headers=self._headers, httpx_client_factory=McpHttpClient))
         if self._url:
-            client = await stack.enter_async_context(McpHttpClient(self._headers))
-            return streamable_http_client(self._url, http_client=client)
+            self._http = await stack.enter_async_context(McpHttpClient(self._headers))
+            return streamable_http_client(self._url, http_client=self._http, max_sse_event_size=MOST_BYTES)
         first, *rest = self._command
         # What the SDK hands on by itself (PATH, HOME …) and what the operator names: no secret of ours goes along.
         started = StdioServerParameters(command=first, args=rest, env=self._env or None, cwd=self._cwd)
@@ -164,21 +183,25 @@ class Upstream:
     async def _keep(self) -> None:
         """Connected for as long as somebody needs it. The SDK wants to be entered and left in one task: this one."""
         while True:
+            since = asyncio.get_running_loop().time()
             try:
                 async with contextlib.AsyncExitStack() as stack:
                     target = await self._target(stack)
                     client = await stack.enter_async_context(self._callbacks.open(target, self._hear))
                     await self._compare(client)
                     self._lost.clear()
-                    self._client, self._failures = client, 0
+                    self._client = client
                     self._there.set()
                     await self._lost.wait()
             except Exception as error:  # noqa: BLE001  whatever a server or its transport does, it is started again
                 said = "" if self._errors is None else self._errors.tail()
+                said = said if self._http is None else self._http.refused
                 self._problem = shorten(f"{_root_of(error)}{f' ({said})' if said else ''}", _SAID)
                 self._failed.set()
                 _log.warning("the MCP server %s: %s", self.name, self._problem)
             self._drop()
+            if asyncio.get_running_loop().time() - since > _STEADY_S:
+                self._failures = 0
             await asyncio.sleep(_PAUSES_S[min(self._failures, len(_PAUSES_S) - 1)])
             self._failures += 1
 
@@ -246,28 +269,39 @@ class Upstream:
         async with self._asking(tool, changes=changes, caller=caller) as client:
             await self._compare_if_due(client)
             if tool in self.switched_off:
-                raise NothingLanded(
-                    f"{self.name}: {tool} is switched off: {self.switched_off[tool].partition(chr(10))[0]}"
+                why = self.switched_off[tool].partition("\n")[0].rstrip(":")
+                raise Permanent(
+                    f"{self.name}: {tool} is switched off: {why}; interlock mcp show {self.name} has the difference,"
+                    f" and interlock mcp pin {self.name} accepts it"
                 )
-            found = await client.session.call_tool(
-                tool,
-                arguments,
-                read_timeout_seconds=timeout_s,
-                progress_callback=caller.progress,
+            asked = types.CallToolRequestParams(
+                name=tool,
+                arguments=arguments,
                 input_responses=caller.input_responses,
                 request_state=caller.request_state,
-                meta=cast(RequestParamsMeta | None, meta),
-                allow_input_required=True,
+                _meta=cast(RequestParamsMeta | None, meta),
             )
+            found = await client.session.send_request(
+                types.CallToolRequest(params=asked),
+                _ANSWER,
+                request_read_timeout_seconds=timeout_s,
+                progress_callback=caller.progress,
+            )
+            if isinstance(found, types.CallToolResult) and not found.is_error:
+                await self._check_form(client, tool, found, changes=changes)
         if isinstance(found, types.InputRequiredResult):
             caller.asks = found
             wanted = found.model_dump(mode="json", by_alias=True, exclude_none=True)
             raise InputRequired(f"{self.name} has to be told something first", requests=wanted)
-        if not isinstance(found, types.CallToolResult):
-            raise Permanent(
-                f"{self.name} has answered {tool} with a {type(found).__name__}, which nobody here can read"
-            )
         return found
+
+    async def _check_form(self, client: Client, tool: str, found: types.CallToolResult, *, changes: bool) -> None:
+        """Hold an answer against the form that the tool promises. Whatever goes wrong here, the call was answered."""
+        try:
+            await client.session.validate_tool_result(tool, found)
+        except (MCPError, RuntimeError) as error:
+            said = shorten(str(error), _SAID)
+            raise self._in_doubt(f"{self.name} has answered {tool}, and not as it promises: {said}", changes) from None
 
     async def ask(self, what: str, work: Callable[[Client], Awaitable[T]], caller: DownstreamCall | None = None) -> T:
         """Ask it for something that changes nothing."""
@@ -291,11 +325,11 @@ class Upstream:
         client = await self._ready()
         if client is None:
             raise NothingLanded(f"the MCP server {self.name!r} is not there: {self._problem or 'it is being started'}")
-        begun_at = asyncio.get_running_loop().time()
         try:
             yield client
         except MCPError as error:
-            is_answer = self._is_answer(error, asyncio.get_running_loop().time() - begun_at)
+            # The SDK makes up errors of codes that servers use as well: what it says itself, no server has said.
+            is_answer = not error.message.startswith(_OF_THE_SDK)
             if caller is not None and is_answer:
                 caller.error = error
             raise self._explain(error, what, changes=changes, is_answer=is_answer) from None
@@ -303,21 +337,17 @@ class Upstream:
             self._drop()
             raise self._in_doubt(f"{self.name} broke off while it was asked for {what}: {error}", changes) from None
 
-    def _is_answer(self, error: MCPError, after_s: float) -> bool:
-        """Whether the server has said so, and not the SDK, which makes up errors of the same codes: that a connection
-        has ended, where it has, and that there was no answer, when some time has passed."""
-        if error.code == types.CONNECTION_CLOSED:
-            return self.is_local and not self._lost.is_set()
-        return error.code != types.REQUEST_TIMEOUT or after_s < _SHORTEST_WAIT_S
-
     def _explain(self, error: MCPError, what: str, *, changes: bool, is_answer: bool) -> ToolError:
         said = shorten(error.message, _SAID)
-        if error.code == types.CONNECTION_CLOSED and not is_answer:
+        if error.message in _SESSION_GONE and not self.is_local:
+            self._drop()
+            return NothingLanded(f"{self.name} does not know our session any more; it is connected to again")
+        if error.code == types.REQUEST_TIMEOUT and not is_answer:
+            return InDoubt(f"{self.name} gave no answer to {what} in time") if changes else TimedOut(said)
+        if not is_answer:
             self._drop()
             why = "" if self._reads is None or not self._reads.problem else f": {self._reads.problem}"
             return self._in_doubt(f"{self.name} has ended while it was asked for {what}{why}", changes)
-        if error.code == types.REQUEST_TIMEOUT and not is_answer:
-            return InDoubt(f"{self.name} gave no answer to {what} in time") if changes else TimedOut(said)
         if error.code == types.INVALID_PARAMS:
             return InvalidInput(f"{self.name} refuses {what}: {said}")
         return Permanent(f"{self.name} refuses {what}: {said}")

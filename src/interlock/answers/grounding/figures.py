@@ -30,9 +30,7 @@ class FigureMatcher:
         self._currencies = vocabulary.units.currencies
         self._money_and_time = self._currencies | TIME_UNITS
         self._amounts = vocabulary.words.amounts
-        self._measured = {
-            kind: vocabulary.words.in_name(words) for kind, words in vocabulary.measures.measured.items()
-        }
+        self._measured = vocabulary.measured
         self._in_large = re.compile(rf"_(?P<word>{'|'.join(self._magnitudes)})(?:$|_per_|_usd$|_eur$)")
 
     def how(self, claim: Claim, fact: Fact) -> str | None:

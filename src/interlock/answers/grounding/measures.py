@@ -24,8 +24,6 @@ class Measures:
             for dimension, sizes in table["scales"].items()
             for unit, size in sizes.items()
         }
-        self.measured: Mapping[str, str] = table["measured"]
-        """By dimension: what fields are about that hold such a figure."""
 
     def convert(self, value: Decimal, have: Units, want: Units) -> Iterator[Decimal]:
         """The figure in a unit that is asked for, once for each way to read both."""

@@ -52,6 +52,8 @@ class Vocabulary:
         self.units = UnitTable(tables["units"])
         self.words = WordTable(tables["words"])
         self.measures = Measures(tables["units"])
+        self.measured = {kind: self.words.of_all(said) for kind, said in tables["units"]["measured"].items()}
+        """What fields are about that hold a figure in such a unit."""
         self.foreign = ForeignWords(tables["foreign"])
         self.states = StateTable(tables["states"])
         self.cues = cue_patterns(tables["derivations"])
@@ -92,7 +94,6 @@ class Vocabulary:
             OtherDigits(),
             Unread(tables["unread"]),
         )
-
         # What nobody understands holds an answer back; in a result it says nothing, and comes last.
         plain = NumbersOfResults(numbers)
         self._of_results = tuple(plain if one is numbers else one for one in self._recognisers[:-1])

@@ -62,12 +62,16 @@ class WordTable:
                 self._known[word] = found
         return found
 
+    def of_all(self, words: Iterable[str]) -> Meanings:
+        """What any of some words may stand for."""
+        return frozenset[str]().union(*map(self.meanings, words))
+
     def in_name(self, name: str) -> Meanings:
         """What the words of a field's name, or of a sentence about it, stand for."""
         return self._in_name(name) if len(name) <= _LONGEST_KEPT else self._find_in_name(name)
 
     def _find_in_name(self, name: str) -> Meanings:
-        return frozenset[str]().union(*map(self.meanings, _WORD.findall(snake_name(name).replace("_", " "))))
+        return self.of_all(_WORD.findall(snake_name(name).replace("_", " ")))
 
 
 def words_in(text: str) -> Iterable[tuple[str, int]]:

@@ -1,0 +1,206 @@
+"""What is known of a call whose server, connection or proxy went away, and what is done about that."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from mcp import Client
+from mcp.server.mcpserver import MCPServer
+
+from interlock import Runtime, Status, tool
+from interlock.adapters.mcp import mcp_server, mcp_tools
+from interlock.adapters.mcp.secrets import read_secret
+from interlock.errors import ConfigError
+
+SERVER = str(Path(__file__).with_name("mcp_server.py"))
+ODD = str(Path(__file__).with_name("mcp_odd_server.py"))
+POLICY = {"version": 1, "mode": "apply", "rule": [{"id": "all", "tools": ["*"], "decision": "allow"}]}
+REVIEWED = {"version": 1, "mode": "apply", "rule": [{"id": "ask", "tools": ["*"], "decision": "review"}]}
+
+
+async def _until_there(file: Path) -> None:
+    while not file.exists():  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+
+
+async def test_what_is_closed_in_the_middle_of_a_call_leaves_it_in_doubt(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    tools = await mcp_tools("shop", command=[sys.executable, SERVER, str(done)])
+    async with Runtime.open("memory://", policy=POLICY, tools=tools) as runtime:
+        call = asyncio.create_task(runtime.call("shop_hang", {"to": "ann"}, actor="a", call_id="1"))
+        await _until_there(done)
+        await tools.close()
+        assert (await call).status is Status.UNKNOWN
+        assert (await runtime.call("shop_hang", {"to": "ann"}, actor="a", call_id="1")).status is not Status.OK
+        assert done.read_text().splitlines() == ["paid ann"]
+
+
+@contextlib.asynccontextmanager
+async def _at(app: Any, port: int = 0) -> AsyncIterator[str]:
+    listening = socket.create_server(("127.0.0.1", port))
+    web = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=1))
+    serving = asyncio.create_task(web.serve(sockets=[listening]))
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+    finally:
+        web.should_exit = True
+        await serving
+
+
+def _shop(made: list[str]) -> MCPServer:
+    shop = MCPServer("shop")
+
+    @shop.tool()
+    def pay(to: str) -> str:
+        """Pay somebody."""
+        made.append(to)
+        return "paid"
+
+    return shop
+
+
+@pytest.mark.parametrize("code", [500, 502, 504])
+async def test_an_error_of_a_proxy_is_no_answer_of_the_server(code: int) -> None:
+    made: list[str] = []
+    inner: Any = _shop(made).streamable_http_app()
+
+    async def proxy(scope: Any, receive: Any, send: Any) -> None:
+        before = len(made)
+
+        async def pass_on(message: Any) -> None:
+            if len(made) > before:  # it was done, and what it answered gets lost
+                if message["type"] == "http.response.start":
+                    message = {**message, "status": code, "headers": [(b"content-type", b"text/html")]}
+                else:
+                    message = {**message, "body": b"<html>gateway</html>" if message.get("body") else b""}
+            await send(message)
+
+        await inner(scope, receive, pass_on)
+
+    async with (
+        _at(proxy) as url,
+        await mcp_tools("shop", url=url) as tools,
+        Runtime.open("memory://", policy=POLICY, tools=tools) as runtime,
+    ):
+        for _delivery in range(2):
+            found = await runtime.call("shop_pay", {"to": "ann"}, actor="a", call_id="1")
+            assert found.status is Status.UNKNOWN
+        assert made == ["ann"]
+
+
+async def test_a_server_at_an_address_that_was_started_again_is_connected_to_again() -> None:
+    made: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    async with contextlib.AsyncExitStack() as stack:
+        first = contextlib.AsyncExitStack()
+        url = await first.enter_async_context(_at(_shop(made).streamable_http_app(), port))
+        tools = await stack.enter_async_context(await mcp_tools("shop", url=url))
+        runtime = await stack.enter_async_context(Runtime.open("memory://", policy=POLICY, tools=tools))
+        assert (await runtime.call("shop_pay", {"to": "ann"}, actor="a", call_id="1")).status is Status.OK
+        await first.aclose()
+        await stack.enter_async_context(_at(_shop(made).streamable_http_app(), port))
+        assert (await runtime.call("shop_pay", {"to": "bob"}, actor="a", call_id="2")).status is Status.OK
+        assert made == ["ann", "bob"]
+
+
+async def test_a_server_that_could_not_be_started_at_first_is_started_later(tmp_path: Path) -> None:
+    script, done = tmp_path / "later.py", tmp_path / "done"
+    script.write_text(Path(ODD).read_text(encoding="utf-8"), encoding="utf-8")
+    async with await mcp_tools("odd", command=[sys.executable, str(script), str(done)]) as tools:
+        link = tools._upstream.connect_again(tools._upstream._callbacks)
+        script.rename(tmp_path / "away.py")
+        with pytest.raises(Exception, match="is not there"):
+            await link.call_tool("go", {"x": "1"}, changes=True, timeout_s=5.0)
+        (tmp_path / "away.py").rename(script)
+        assert not (await link.call_tool("go", {"x": "2"}, changes=True, timeout_s=5.0)).is_error
+        await link.close()
+
+
+async def test_a_server_that_ends_while_a_child_holds_its_pipes_is_noticed_and_nothing_of_it_is_left(
+    tmp_path: Path,
+) -> None:
+    done = tmp_path / "done"
+    async with (
+        await mcp_tools("odd", command=[sys.executable, ODD, str(done)]) as tools,
+        Runtime.open("memory://", policy=POLICY, tools=tools) as runtime,
+    ):
+        found = await runtime.call("odd_go", {"x": "child-and-end"}, actor="a", call_id="1")
+        assert found.status is Status.UNKNOWN
+        assert (await runtime.call("odd_go", {"x": "next"}, actor="a", call_id="2")).status is Status.OK
+    child = int((tmp_path / "child").read_text())
+    while _runs(child):  # noqa: ASYNC110  until it is, or the test has taken too long
+        await asyncio.sleep(0.02)
+
+
+def _runs(process: int) -> bool:
+    """Whether it is there and not only waited for."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    found = Path(f"/proc/{process}/stat")
+    return not found.exists() or ") Z " not in found.read_text()
+
+
+async def test_an_answer_that_cannot_be_held_against_its_form_is_not_taken_for_a_refusal(tmp_path: Path) -> None:
+    """The SDK lists the tools once more after an answer: an error of that says nothing of the call."""
+    done = tmp_path / "done"
+    command = [sys.executable, ODD, str(done), "lists-once"]
+    async with await mcp_tools("odd", command=command) as tools:
+        link = tools._upstream.connect_again(tools._upstream._callbacks)
+        (tmp_path / "no-more-lists").touch()
+        with pytest.raises(Exception, match="not as it promises"):
+            await link.call_tool("go", {"x": "paid"}, changes=True, timeout_s=5.0)
+        await link.close()
+    assert done.read_text().splitlines() == ["paid"]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_the_same_call_is_made_once_somebody_has_approved_it(mode: str) -> None:
+    made: list[str] = []
+
+    @tool(effect="send")
+    async def pay(to: str) -> str:
+        """Pay."""
+        made.append(to)
+        return "paid"
+
+    policy = {**REVIEWED, "review": {"vouched": ["user"]}}
+    async with (
+        Runtime.open("memory://", policy=policy, tools=[pay]) as runtime,
+        Client(mcp_server(runtime), mode=mode, cache=None) as client,
+    ):
+        texts = [str((await client.call_tool("pay", {"to": "ann"})).content) for _time in range(2)]
+        (ticket,) = await runtime.store.tickets()
+        assert all(ticket.id in text for text in texts), "asked again, it is the same question"
+        await runtime.operations.decide(ticket.id, approve=True, by="user:boss")
+        assert (await client.call_tool("pay", {"to": "bob"})).is_error, "another call"
+        for _time in range(2):
+            assert not (await client.call_tool("pay", {"to": "ann"})).is_error
+        assert made == ["ann"]
+
+
+@pytest.mark.parametrize("value", ["Bearer abc", "a/b", ""])
+def test_a_secret_in_place_of_a_name_is_not_said_again(value: str) -> None:
+    with pytest.raises(ConfigError, match="no name of a variable") as raised:
+        read_secret("shop", value)
+    assert not value or value not in str(raised.value)
+
+
+def test_a_secret_is_read_without_the_end_of_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", "Bearer S3CRET\n")
+    assert read_secret("shop", "SHOP_TOKEN") == "Bearer S3CRET"
+    monkeypatch.setenv("SHOP_TOKEN", "Bearer\nS3CRET")
+    with pytest.raises(ConfigError, match="cannot be sent") as raised:
+        read_secret("shop", "SHOP_TOKEN")
+    assert "S3CRET" not in str(raised.value)
