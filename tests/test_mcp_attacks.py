@@ -284,7 +284,7 @@ async def test_a_decision_counts_only_for_the_call_that_it_is_made_with() -> Non
             assert isinstance(await call(to, state), types.InputRequiredResult)
         assert not (await call("ann", ann.request_state)).is_error
         left = await runtime.store.tickets(TicketState.OPEN)
-        assert [ticket.id for ticket in left] == [bob.request_state.partition(":")[2]]
+        assert [ticket.id for ticket in left] == [bob.request_state.split(":")[1]]
 
 
 async def test_a_key_that_is_no_text_is_refused_and_not_ignored() -> None:

@@ -11,14 +11,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import mcp_types as types
 import pytest
 import uvicorn
 from mcp import Client
+from mcp.server import Server
 from mcp.server.mcpserver import MCPServer
 
 from interlock import Runtime, Status, tool
 from interlock.adapters.mcp import mcp_server, mcp_tools
 from interlock.adapters.mcp.secrets import read_secret
+from interlock.adapters.mcp.terms import ToolTerms
 from interlock.errors import ConfigError
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
@@ -204,3 +207,75 @@ def test_a_secret_is_read_without_the_end_of_its_line(monkeypatch: pytest.Monkey
     with pytest.raises(ConfigError, match="cannot be sent") as raised:
         read_secret("shop", "SHOP_TOKEN")
     assert "S3CRET" not in str(raised.value)
+
+
+async def test_a_write_that_could_not_be_put_back_is_refused_before_it_is_made() -> None:
+    made: list[float] = []
+    shop = MCPServer("shop")
+
+    @shop.tool(structured_output=False)
+    def get_price(item: str) -> str:
+        """What an item costs: a text that only looks as if it had fields."""
+        return '{"price": 10}'
+
+    @shop.tool()
+    def set_price(item: str, price: float) -> str:
+        """Set what an item costs."""
+        made.append(price)
+        return "set"
+
+    terms = {
+        "get_price": ToolTerms(effect="read"),
+        "set_price": ToolTerms(
+            effect="write",
+            key="{item}",
+            look={"tool": "get_price", "item": "{item}"},
+            put_back={"tool": "set_price", "item": "{item}", "price": "{state.price}"},
+        ),
+    }
+    async with (
+        _at(shop.streamable_http_app()) as url,
+        await mcp_tools("shop", url=url, terms=terms) as tools,
+        Runtime.open("memory://", policy=POLICY, tools=tools) as runtime,
+    ):
+        found = await runtime.call("shop_set_price", {"item": "lamp", "price": 7.0}, actor="a", call_id="1")
+        assert found.status is Status.FAILED
+        assert found.problem is not None
+        assert "could not be put back: there is no 'price' for the gap {state.price}" in found.problem.message
+        assert made == []
+
+
+async def test_a_call_that_is_approved_and_then_asked_about_comes_to_an_end() -> None:
+    colours: list[str] = []
+    asked = types.ElicitRequestFormParams(
+        message="Which colour?", requested_schema={"type": "object", "properties": {}}
+    )
+
+    async def offer(_ctx: Any, _params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[types.Tool(name="buy", input_schema={"type": "object"})])
+
+    async def answer(_ctx: Any, params: types.CallToolRequestParams) -> Any:
+        told = (params.input_responses or {}).get("colour")
+        if not isinstance(told, types.ElicitResult) or params.request_state != "first":
+            return types.InputRequiredResult(
+                input_requests={"colour": types.ElicitRequest(params=asked)}, request_state="first"
+            )
+        colours.append(str((told.content or {})["colour"]))
+        return types.CallToolResult(content=[types.TextContent(text="bought")])
+
+    async def elicit(context: Any, params: Any) -> types.ElicitResult:
+        del context
+        said: dict[str, Any] = {"colour": "red"} if params.message == "Which colour?" else {"approve": True}
+        return types.ElicitResult(action="accept", content=said)
+
+    server = Server[Any]("shop", on_list_tools=offer, on_call_tool=answer)
+    policy = {**REVIEWED, "review": {"self_approval": True}}
+    async with (
+        _at(server.streamable_http_app()) as url,
+        await mcp_tools("shop", url=url) as tools,
+        Runtime.open("memory://", policy=policy, tools=tools) as runtime,
+        Client(mcp_server(runtime), cache=None, elicitation_callback=elicit) as client,
+    ):
+        found = await client.call_tool("shop_buy", {})
+        assert not found.is_error
+        assert colours == ["red"]

@@ -57,7 +57,18 @@ class ServerState:
             raise Permanent(
                 f"{self._upstream.name}: {key} is no text that {called} could show, and could not be put back"
             )
+        self._refuse_without_way_back(key, state)
         return state
+
+    def _refuse_without_way_back(self, key: str, state: Json) -> None:
+        """What is put back with fields that the look does not show could not be put back: said before it is changed."""
+        values = self._values({"state": state, "now": state}, key)
+        try:
+            for step in self._terms.steps("put_back"):
+                fill({name: item for name, item in step.items() if name != _TOOL}, values)
+        except ConfigError as error:
+            look = self._terms.look or {}
+            raise Permanent(f"{self.name}: {key} could not be put back: {error} in what {look[_TOOL]} shows") from None
 
     async def restore(self, key: str, state: Json, context: Context | None = None) -> None:
         """Make it what it was, or nothing (None), step by step."""

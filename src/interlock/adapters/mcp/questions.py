@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
 
 import mcp_types as types
@@ -60,20 +61,37 @@ async def ask_person(
         except MCPError:  # it says that it can, and does not
             return outcome
         return await _decide(runtime, outcome, answer, by)
-    state = f"{APPROVAL}:{ticket.id}"
+    state = f"{APPROVAL}:{ticket.id}:"
     given = (params.input_responses or {}).get(APPROVAL)
-    if isinstance(given, types.ElicitResult) and params.request_state == state:
+    if isinstance(given, types.ElicitResult) and (params.request_state or "").startswith(state):
         return await _decide(runtime, outcome, given, by)
     asked = types.ElicitRequest(params=types.ElicitRequestFormParams(message=said, requested_schema=_FORM))
-    return types.InputRequiredResult(input_requests={APPROVAL: asked}, request_state=state)
+    return types.InputRequiredResult(
+        input_requests={APPROVAL: asked}, request_state=f"{state}{_pack(answers_for_server(params))}"
+    )
 
 
 def answers_for_server(params: Any) -> dict[str, Any]:
-    """What a client has answered to questions of a server, without what it has answered to ours."""
+    """What a client has answered to questions of a server: with this request, or, where this one answers ours, with the
+    one before it, which our state has kept."""
     responses, state = getattr(params, "input_responses", None), getattr(params, "request_state", None)
     if state is None or not state.startswith(APPROVAL):
         return {"input_responses": responses, "request_state": state}
-    return {"input_responses": {k: v for k, v in (responses or {}).items() if k != APPROVAL} or None}
+    return _unpack(state.rpartition(":")[2])
+
+
+def _pack(answers: dict[str, Any]) -> str:
+    kept = types.InputResponseRequestParams(**answers).model_dump_json(by_alias=True, exclude_none=True)
+    return urlsafe_b64encode(kept.encode()).decode()
+
+
+def _unpack(text: str) -> dict[str, Any]:
+    """A client keeps it for us: what it has made of it is as good as any other answer of its own, or is none."""
+    try:
+        kept = types.InputResponseRequestParams.model_validate_json(urlsafe_b64decode(text.encode()))
+    except ValueError:
+        return {}
+    return {"input_responses": kept.input_responses, "request_state": kept.request_state}
 
 
 async def _decide(runtime: Runtime, outcome: Outcome, answer: types.ElicitResult, by: str | None) -> Outcome:
