@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult
 
 from interlock import Runtime, tool
 from interlock.adapters.mcp.http import HttpTerms, serve_http
@@ -35,10 +36,20 @@ POLICY: dict[str, Any] = {
 }
 
 
+MADE: list[str] = []
+
+
 @tool(effect="read")
 async def look(key: str) -> str:
     """Look."""
     return f"seen {key}"
+
+
+@tool(effect="send")
+async def pay(to: str) -> str:
+    """Pay."""
+    MADE.append(to)
+    return f"paid {to}"
 
 
 def _jwks(folder: Path) -> str:
@@ -55,13 +66,13 @@ def _token(audience: str, *, key: Any = KEY, algorithm: str = "RS256", **claims:
 
 
 @asynccontextmanager
-async def _served(folder: Path) -> AsyncIterator[tuple[str, Runtime]]:
+async def _served(folder: Path, policy: Any = POLICY) -> AsyncIterator[tuple[str, Runtime]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     audience = f"http://{address}/mcp"
     terms = HttpTerms(address=address, oauth=OAuthTerms(ISSUER, audience, _jwks(folder)))
-    async with Runtime.open("memory://", policy=POLICY, tools=[look]) as runtime:
+    async with Runtime.open("memory://", policy=policy, tools=[look, pay]) as runtime:
         serving = asyncio.create_task(serve_http(runtime, terms, say=lambda _text: None))
         try:
             async with httpx.AsyncClient() as client:
@@ -78,10 +89,10 @@ async def _served(folder: Path) -> AsyncIterator[tuple[str, Runtime]]:
 
 
 @asynccontextmanager
-async def _client(audience: str, token: str, mode: str = "auto") -> AsyncIterator[Client]:
+async def _client(audience: str, token: str, mode: str = "auto", **options: Any) -> AsyncIterator[Client]:
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
-        Client(streamable_http_client(audience, http_client=http), mode=mode, cache=None) as client,
+        Client(streamable_http_client(audience, http_client=http), mode=mode, cache=None, **options) as client,
     ):
         yield client
 
@@ -89,7 +100,7 @@ async def _client(audience: str, token: str, mode: str = "auto") -> AsyncIterato
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_the_subject_is_the_principal_and_the_client_the_actor(tmp_path: Path, mode: str) -> None:
     async with _served(tmp_path) as (audience, runtime), _client(audience, _token(audience), mode) as client:
-        assert [one.name for one in (await client.list_tools()).tools] == ["look"]
+        assert [one.name for one in (await client.list_tools()).tools] == ["look", "pay"]
         found = await client.call_tool("look", {"key": "k"})
         assert not found.is_error
         (record,) = [one async for one in runtime.store.records(Query())]
@@ -141,6 +152,45 @@ async def test_a_session_is_its_principals_alone(tmp_path: Path) -> None:
         assert (await client.post(audience, json=listing, headers=foreign)).status_code == 421
         elsewhere = {**ann, **session, "Origin": "https://evil.example"}
         assert (await client.post(audience, json=listing, headers=elsewhere)).status_code == 403
+
+
+REVIEWED = {"version": 1, "mode": "apply", "rule": [{"id": "ask", "tools": ["*"], "decision": "review"}]}
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(
+    ("review", "paid"),
+    [
+        ({"self_approval": True, "vouched": ["oauth"]}, True),
+        ({"self_approval": True}, False),
+        ({"self_approval": True, "vouched": ["oauth"], "approvers": ["oauth:boss"]}, False),
+    ],
+)
+async def test_whoever_a_token_names_decides_in_that_name_or_not_at_all(
+    tmp_path: Path, mode: str, review: dict[str, Any], paid: bool
+) -> None:
+    async def elicit(context: Any, params: Any) -> ElicitResult:
+        del context, params
+        return ElicitResult(action="accept", content={"approve": True})
+
+    async with (
+        _served(tmp_path, {**REVIEWED, "review": review}) as (audience, runtime),
+        _client(audience, _token(audience, sub="eve"), mode, elicitation_callback=elicit) as client,
+    ):
+        assert (await client.call_tool("pay", {"to": "eve"})).is_error != paid
+        assert {ticket.decided_by for ticket in await runtime.store.tickets()} == {"oauth:eve" if paid else ""}
+
+
+async def test_names_that_two_callers_give_are_not_the_same(tmp_path: Path) -> None:
+    key: Any = {"interlock/idempotency-key": "k"}
+    allow = {**REVIEWED, "rule": [{"id": "all", "tools": ["*"], "decision": "allow"}]}
+    MADE.clear()
+    async with _served(tmp_path, allow) as (audience, _runtime):
+        for said in ({"sub": "a", "client_id": "b.c"}, {"sub": "a.b", "client_id": "c"}):
+            async with _client(audience, _token(audience, **said)) as client:
+                for meta in (None, key, key):
+                    assert "paid ann" in str((await client.call_tool("pay", {"to": "ann"}, meta=meta)).content)
+    assert MADE == ["ann"] * 4, "each once by itself, and once under that name"
 
 
 def test_terms_that_cannot_be_are_refused(tmp_path: Path) -> None:
