@@ -132,3 +132,20 @@ async def test_a_client_a_gateway_and_a_server_each_in_a_process_of_its_own(tmp_
             paid = await client.call_tool("shop_pay", {"to": "ann", "amount": 5.0}, meta=meta)
             assert not paid.is_error, paid
     assert done.read_text(encoding="utf-8").splitlines() == ["paid ann 5.0"]
+
+
+async def test_a_number_beyond_all_that_tools_take_is_refused_in_words() -> None:
+    @tool(effect="read")
+    async def double(number: int) -> int:
+        """Twice as much."""
+        return 2 * number
+
+    allow = {"version": 1, "mode": "apply", "rule": [{"id": "all", "tools": ["*"], "decision": "allow"}]}
+    async with (
+        Runtime.open("memory://", policy=allow, tools=[double]) as runtime,
+        Client(mcp_server(runtime), cache=None) as client,
+    ):
+        for number in (10**30, -(10**30)):
+            found = await client.call_tool("double", {"number": number})
+            assert found.is_error or str(2 * number) in str(found.content)
+        assert "42" in str((await client.call_tool("double", {"number": 21})).content)

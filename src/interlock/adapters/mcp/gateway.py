@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 from collections.abc import AsyncIterator
 from importlib.metadata import version
 from typing import Any, TextIO
 
 import mcp_types as types
-import msgspec
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
@@ -238,7 +238,7 @@ class Gateway:
 
 def _digest(value: Any) -> str:
     """What stands for a value: the same for equal ones alone."""
-    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def explain(outcome: Outcome) -> types.CallToolResult:
