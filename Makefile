@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PARTS := -e '.[dev]' -e 'apps/ranger[eval]' -e 'apps/catalog[test]'
+PARTS := -e '.[dev]' -e 'apps/ranger[eval]' -e 'apps/catalog[test]' -e apps/argo
 PIP := -m pip install --quiet --disable-pip-version-check
 VERSIONS ?= 3.11 3.12 3.13
 # schemathesis, which tests of Catalog use, loads itself into every run: seconds that those of the library do without.
@@ -14,7 +14,7 @@ QUICK := tests -n 2 --dist loadfile -m "not slow" -p no:schemathesis
 help:            ## what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: .*##/\t/' | expand -t 16
 
-$(STAMP): pyproject.toml apps/ranger/pyproject.toml apps/catalog/pyproject.toml constraints.txt local-model.txt
+$(STAMP): pyproject.toml apps/ranger/pyproject.toml apps/catalog/pyproject.toml apps/argo/pyproject.toml constraints.txt local-model.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing Interlock and its workshop into $(VENV) (two or three minutes, once)"
 	@$(BIN)/python $(PIP) -c constraints.txt $(PARTS)
@@ -46,6 +46,7 @@ types: $(STAMP)  ## mypy --strict: the library, the applications, all tests and 
 	@$(BIN)/mypy
 	@$(BIN)/mypy apps/ranger/tests apps/ranger/benchmarks apps/ranger/scripts
 	@MYPYPATH=apps/catalog/benchmarks $(BIN)/mypy apps/catalog/tests apps/catalog/benchmarks
+	@$(BIN)/mypy apps/argo/tests
 
 architecture: $(STAMP)  ## layers, cycles, sizes, public names
 	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_apps.py

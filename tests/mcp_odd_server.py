@@ -25,6 +25,9 @@ def _tools() -> list[dict[str, Any]]:
         "description": words,
         "inputSchema": {"type": "object", "properties": {"x": {"type": "string"}}},
     }
+    if HOW == "form":
+        slow = {"type": "object", "properties": {"s": {"type": "string", "pattern": "^(a+)+$"}}, "required": ["s"]}
+        tool["outputSchema"] = slow
     return [{**tool, "description": "Evil."}, tool] if HOW == "twice-listed" else [tool]
 
 
@@ -35,12 +38,19 @@ def _end_with_child(what: str) -> None:
         os._exit(1)
 
 
+def _answer_to(number: Any, what: str) -> dict[str, Any]:
+    if what.startswith("error"):
+        return {"id": number, "error": {"code": int(what.removeprefix("error")), "message": "no"}}
+    result: dict[str, Any] = {"content": [{"type": "text", "text": f"ok {what}"}]}
+    if HOW == "form" and what != "none":
+        result["structuredContent"] = {"s": what}
+    return {"id": number, "result": result}
+
+
 def _call(number: Any, what: str) -> None:
     with DONE.open("a") as file:
         file.write(f"{what}\n")
-    answer = {"id": number, "result": {"content": [{"type": "text", "text": f"ok {what}"}]}}
-    if what.startswith("error"):
-        answer = {"id": number, "error": {"code": int(what.removeprefix("error")), "message": "no"}}
+    answer = _answer_to(number, what)
     if what == "twice":
         _send(answer)
     if what == "flood":
@@ -77,10 +87,7 @@ def main() -> None:
             }
             _send({"id": number, "result": said})
         elif method == "tools/list":
-            if DONE.with_name("no-more-lists").exists():
-                _send({"id": number, "error": {"code": -32000, "message": "rate limited"}})
-            else:
-                _send({"id": number, "result": {"tools": _tools()}})
+            _send({"id": number, "result": {"tools": _tools()}})
         elif method == "tools/call":
             _call(number, message["params"]["arguments"].get("x", ""))
         elif number is not None:

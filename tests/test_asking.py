@@ -269,6 +269,62 @@ APP = App(name="mine", agents=(AGENT,), tools=(look,), present=lambda found: [f"
     assert isinstance(App(name="x", agents=(AGENT,)).present, type(None))
 
 
+WORKS = """
+from interlock import tool
+from interlock.answers import Agent, App
+from interlock.answers.presets import ingest, quick_lookup, research
+from tests.test_phases import Researcher, URLS, tools
+
+READER = Agent(
+    name="reader", tools=("search", "access", "keep"), default="access", semantic=False,
+    works=(quick_lookup(("search", "access")), research(("search",), ("access",)), ingest(("access",), ("keep",))),
+)
+APP = App(name="lakes", agents=(READER,), tools=tuple(tools()))
+MODEL, SHORT = Researcher(*URLS), Researcher(*URLS[:2])
+"""
+
+
+def test_ask_chooses_a_way_of_working_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lakes.py").write_text(WORKS)
+    (tmp_path / "policy.toml").write_text(
+        'version = 1\nmode = "apply"\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
+    )
+    (tmp_path / "interlock.toml").write_text('apps = ["lakes:APP"]\nstore = "sqlite:///l.db"\n')
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent))
+    monkeypatch.chdir(tmp_path)
+    asked = ["ask", "lakes", "How deep and old is the lake?"]
+    assert main([*asked, "--work", "research", "--model", "python:lakes:MODEL"]) == 0
+    told = capsys.readouterr()
+    assert "594 m deep" in told.out
+    assert "confidence 0.88" in " ".join(told.out.split())
+    for line in (
+        "phase 1 of 3: plan",
+        "1. How deep is the lake?",
+        "source 3 of 3: https://h2.example/x",
+        "phase 3 of 3",
+    ):
+        assert line in told.err
+    turn = told.out.split("turns show ")[1].split()[0]
+    assert main(["turns", "show", turn]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "planned How deep is the lake?; How old is the lake?" in shown
+    assert "https://h0.example/x (h0.example, record " in shown
+    assert "for sub-question 1, 2" in shown
+    assert main([*asked, "--work", "research", "--model", "python:lakes:SHORT", "--quiet"]) == 0
+    assert "Note: this is a partial answer: " in capsys.readouterr().out
+    assert main([*asked, "--work", "deep"]) == 2
+    assert "'reader' has no way of working 'deep'; it offers ingest, quick, research" in capsys.readouterr().err
+    assert main([*asked[:2], "--turn", turn, "--work", "quick"]) == 2
+    assert "which knows its way of working; leave out --work" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["ask", "--help"])
+    told_help = " ".join(capsys.readouterr().out.split())
+    assert "one of the ways of working that the agent offers" in told_help
+    assert "how far changes go (a way of working is --work)" in told_help
+
+
 async def test_a_context_names_the_turn_that_asks() -> None:
     @tool(effect="read")
     async def whose(context: Context) -> str:

@@ -64,6 +64,7 @@ NO_POLICY = ("--policy", "none.toml")
 
 MCP = (sys.executable, str(Path(__file__).with_name("mcp_files_server.py")), "docs")
 ADDED = ("mcp", "add", "files", "--", *MCP)
+ODD = (*ADDED[:2], "odd", "--", sys.executable, MCP[1].replace("files_", "odd_"), "done", "twice-listed")
 
 
 class Case(NamedTuple):
@@ -139,6 +140,7 @@ WRONG = (
     Case("review resume", 1, ("{ticket}",), (PARKED,)),
     Case("mcp list", 1, (), (ADDED, ("change-tools",))),
     Case("mcp show", 1, ("files",), (ADDED, ("change-tools",))),
+    Case("mcp pin", 1, ("odd",), (ODD,)),
     Case("mcp profile", 1, ("memory", "--test", "files"), (ADDED,)),
     Case("unhalt", 1, ("--tool", "mail")),
     Case("tools list", 1, ("--actor", "a", *NO_POLICY)),

@@ -181,7 +181,7 @@ def test_an_application_may_have_a_table_of_the_librarys_file(in_folder: Callabl
     with pytest.raises(ConfigError, match=r"app\.kitchen: must be a table"):
         TABLE.load(environment={})
     in_folder(interlock__toml="[ap.kitchen]\ncooks = 4\n")
-    with pytest.raises(ConfigError, match=r"interlock\.toml: ap: there is no such setting"):
+    with pytest.raises(ConfigError, match=r"interlock\.toml: ap: there is no such table; did you mean \[app"):
         load_settings(environment={})
 
 

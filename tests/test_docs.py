@@ -48,7 +48,7 @@ OLD_NAMES = (
     r"\b(WorkMode|Which\(|Recording\(|Replayed|TurnHost)",
     r"\b(planset|ask_when|candidates=|untaken|why_not)\b",
     r"\bdrive\(",
-    r"(holds=|within=|work=)",
+    r"(holds=|within=)",
     r"`(follows|within|Hold|hold|candidates|drive|Desk|World|Image)`",
     r"Model\.follows",
     r"changes/(landing|images|names)",

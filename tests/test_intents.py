@@ -14,12 +14,12 @@ import msgspec
 import pytest
 
 from interlock.answers.intents import Classifier, Intent
-from interlock.answers.intents import embedding as embedding_module
 from interlock.answers.intents.classify import _AND
 from interlock.answers.intents.features import features
 from interlock.answers.intents.keywords import hits, split_words
-from interlock.answers.intents.wordpiece import WordPiece, words
 from interlock.answers.requirements import leaves
+from interlock.embedding import minilm as embedding_module
+from interlock.embedding.wordpiece import WordPiece, words
 from interlock.errors import ConfigError
 from tests.growth import LINEAR, growth
 
@@ -242,6 +242,6 @@ def test_the_head_speaks_only_about_what_it_was_taught(
 
 def test_loading_the_embedder_leaves_no_telemetry_behind(tmp_path: Path) -> None:
     home = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(tmp_path)}
-    code = "from interlock.answers.intents import Embedder; Embedder()"
+    code = "from interlock.embedding import MiniLm; MiniLm()"
     subprocess.run([sys.executable, "-c", code], env=home, check=True, timeout=60)
     assert list(tmp_path.rglob("*")) == []

@@ -21,15 +21,19 @@ from interlock.adapters.mcp.http import HttpTerms, http_app
 from interlock.adapters.mcp.looks import ServerState
 from interlock.adapters.mcp.pins import PinsFile, find_hidden, find_instruction
 from interlock.adapters.mcp.questions import APPROVAL
-from interlock.adapters.mcp.servers import without_table
-from interlock.adapters.mcp.terms import ToolTerms, read_profile
+from interlock.adapters.mcp.servers import PINS, McpServers, without_table
+from interlock.adapters.mcp.terms import ServerTerms, ToolTerms, read_profile
 from interlock.adapters.mcp.upstream import Upstream
 from interlock.errors import Permanent
 from interlock.state import TicketState
 from tests.conftest import expect
 
 SERVER = str(Path(__file__).with_name("mcp_odd_server.py"))
-POLICY = {"version": 1, "mode": "apply", "rule": [{"id": "all", "tools": ["*"], "decision": "allow"}]}
+POLICY: dict[str, Any] = {
+    "version": 1,
+    "mode": "apply",
+    "rule": [{"id": "all", "tools": ["*"], "decision": "allow"}],
+}
 
 
 def _command(folder: Path, *how: str) -> list[str]:
@@ -111,7 +115,7 @@ async def test_a_change_that_nobody_is_told_of_is_found_before_a_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await pin_mcp_tools("odd", tmp_path / "pins", command=_command(tmp_path))
-    monkeypatch.setattr("interlock.adapters.mcp.upstream._COMPARE_S", 0.0)
+    monkeypatch.setattr("interlock.adapters.mcp.pin_watch._COMPARE_S", 0.0)
     async with odd(tmp_path, pins=tmp_path / "pins") as call:
         assert (await call("before")).status is Status.OK
         (tmp_path / "changed").touch()
@@ -119,6 +123,41 @@ async def test_a_change_that_nobody_is_told_of_is_found_before_a_call(
         assert refused.status is Status.FAILED
         assert "switched off" in expect(refused.problem).message
         assert _done(tmp_path) == ["before"]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_tool_that_its_server_says_has_changed_is_neither_listed_nor_asked_about(
+    tmp_path: Path, mode: str
+) -> None:
+    """Nobody is asked to approve what would be refused anyhow; the refusal is in the ledger."""
+    command, told = _command(tmp_path), asyncio.Event()
+    await pin_mcp_tools("odd", tmp_path / PINS, command=command)
+    servers = McpServers({"odd": ServerTerms(command=tuple(command))}, tmp_path)
+    ask = {"id": "ask", "tools": ["odd_go"], "when": "args.x == 'asked'", "decision": "review"}
+    policy = {**POLICY, "rule": [*POLICY["rule"], ask]}
+
+    async def hear(message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            told.set()
+
+    async with (
+        Runtime.open("memory://", policy=policy, tools=servers.tools) as runtime,
+        Client(mcp_server(runtime, servers=servers), mode=mode, cache=None, message_handler=hear) as client,
+    ):
+        assert client.server_capabilities.tools is not None
+        assert client.server_capabilities.tools.list_changed
+        assert [one.name for one in (await client.list_tools()).tools] == ["odd_go"]
+        assert not (await client.call_tool("odd_go", {"x": "first"})).is_error
+        (tmp_path / "changed").touch()
+        await client.call_tool("odd_go", {"x": "flood"})  # while it works, it says that its tools are others
+        if mode == "legacy":
+            await asyncio.wait_for(told.wait(), 20)
+        assert (await client.list_tools()).tools == []
+        refused = await client.call_tool("odd_go", {"x": "asked"})
+        assert "switched off" in str(refused.content)
+        assert not await runtime.store.tickets()
+        assert _done(tmp_path) == ["first", "flood"]
+    await servers.close()
 
 
 async def test_a_tool_that_is_listed_twice_is_switched_off(tmp_path: Path) -> None:
@@ -186,7 +225,7 @@ async def test_a_server_that_lies_about_a_file_does_not_have_it_removed(tmp_path
         await state.restore(str(victim), None)
     (tmp_path / "link").symlink_to(victim)
     liar.says = "precious"
-    with pytest.raises(Permanent, match="a link or a folder"):
+    with pytest.raises(Permanent, match="is a link"):
         await state.restore(str(tmp_path / "link"), None)
     assert victim.read_text() == "precious"
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,7 +10,6 @@ from typing import Any
 import mcp_types as types
 import pytest
 import pytest_asyncio
-import uvicorn
 from mcp.server import Server
 from mcp.server.mcpserver import MCPServer
 from starlette.middleware.gzip import GZipMiddleware
@@ -23,6 +19,7 @@ from interlock.adapters.mcp import McpTools, ToolTerms, Upstream, mcp_tools, pin
 from interlock.adapters.mcp.pins import PinsFile
 from interlock.errors import ConfigError
 from interlock.values import Effect, Trust
+from tests.mcp_address import served_at
 
 SERVER = Path(__file__).parent / "mcp_server.py"
 POLICY: dict[str, Any] = {
@@ -143,18 +140,6 @@ def test_pins_that_cannot_be_read_say_so(tmp_path: Path) -> None:
         PinsFile.read(tmp_path / "pins.json")
 
 
-@contextlib.asynccontextmanager
-async def _served_at(app: Any, path: str = "/mcp") -> AsyncIterator[str]:
-    listening = socket.create_server(("127.0.0.1", 0))
-    web = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
-    serving = asyncio.create_task(web.serve(sockets=[listening]))
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}{path}"
-    finally:
-        web.should_exit = True
-        await serving
-
-
 async def test_a_server_behind_an_address() -> None:
     server = MCPServer("shop")
 
@@ -165,7 +150,7 @@ async def test_a_server_behind_an_address() -> None:
 
     terms = {"*": ToolTerms(effect="read")}
     async with (
-        _served_at(server.streamable_http_app()) as url,
+        served_at(server.streamable_http_app()) as url,
         await mcp_tools("shop", url=url, terms=terms) as tools,
         Runtime.open("memory://", policy=POLICY, tools=tools) as runtime,
     ):
@@ -182,7 +167,7 @@ async def test_a_server_that_has_only_the_older_transport() -> None:
         return 2 * number
 
     async with (
-        _served_at(server.sse_app(), "/sse") as url,
+        served_at(server.sse_app(), "/sse") as url,
         await mcp_tools("shop", url=url, sse=True, terms={"*": ToolTerms(effect="read")}) as tools,
         Runtime.open("memory://", policy=POLICY, tools=tools) as runtime,
     ):
@@ -202,7 +187,7 @@ async def test_an_answer_without_end_from_an_address_is_cut_off(packed: bool) ->
     app: Any = server.streamable_http_app()
     app = GZipMiddleware(app) if packed else app
     async with (
-        _served_at(_deaf_to_encodings(app) if packed else app) as url,
+        served_at(_deaf_to_encodings(app) if packed else app) as url,
         await mcp_tools("shop", url=url, terms={"*": ToolTerms(timeout_s=60)}) as tools,
         Runtime.open("memory://", policy=POLICY, tools=tools) as runtime,
     ):
@@ -235,7 +220,7 @@ async def test_a_server_that_has_to_be_told_something_first_holds_no_claim() -> 
 
     server = Server[Any]("shop", on_list_tools=offer, on_call_tool=answer)
     async with (
-        _served_at(server.streamable_http_app()) as url,
+        served_at(server.streamable_http_app()) as url,
         await mcp_tools("shop", url=url) as tools,
         Runtime.open("memory://", policy=POLICY, tools=tools) as runtime,
     ):

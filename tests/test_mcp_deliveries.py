@@ -26,6 +26,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
 SERVER = str(Path(__file__).with_name("mcp_files_server.py"))
+LEASE_S = 4.0
 CALLS, KILLS = 200, (37, 90, 141, 178)
 NPM = ROOT / "build" / "conformance"
 GATEWAY = """
@@ -113,7 +114,7 @@ async def test_two_hundred_calls_that_come_twice(tmp_path: Path, monkeypatch: py
     at = 0
     with (tmp_path / "interlock.toml").open() as file:
         settings = file.read()
-    (tmp_path / "interlock.toml").write_text(f"lease_s = 1.0\n{settings}")
+    (tmp_path / "interlock.toml").write_text(f"lease_s = {LEASE_S}\n{settings}")
     kills = [next(n for n in range(kill, CALLS) if calls[n][0] == "files_write_file") for kill in KILLS]
     for until in [*kills, CALLS]:
         async with _gateway(tmp_path, dies=until < CALLS) as client:
@@ -132,7 +133,7 @@ async def _deliver(client: Client, calls: list[Any], first: int) -> None:
     for number, (tool, given) in enumerate(calls, first):
         for _delivery in range(2):
             found = await client.call_tool(tool, given, meta=_meta(number))
-            for _again in range(100):
+            for _again in range(300):
                 if _was_done(found) or number != first:
                     break
                 await asyncio.sleep(0.1)

@@ -7,13 +7,11 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import mcp_types as types
 import pytest
-import uvicorn
 from mcp import Client
 from mcp.server import Server
 from mcp.server.mcpserver import MCPServer
@@ -23,6 +21,7 @@ from interlock.adapters.mcp import mcp_server, mcp_tools
 from interlock.adapters.mcp.secrets import read_secret
 from interlock.adapters.mcp.terms import ToolTerms
 from interlock.errors import ConfigError
+from tests.mcp_address import served_at
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 ODD = str(Path(__file__).with_name("mcp_odd_server.py"))
@@ -45,18 +44,6 @@ async def test_what_is_closed_in_the_middle_of_a_call_leaves_it_in_doubt(tmp_pat
         assert (await call).status is Status.UNKNOWN
         assert (await runtime.call("shop_hang", {"to": "ann"}, actor="a", call_id="1")).status is not Status.OK
         assert done.read_text().splitlines() == ["paid ann"]
-
-
-@contextlib.asynccontextmanager
-async def _at(app: Any, port: int = 0) -> AsyncIterator[str]:
-    listening = socket.create_server(("127.0.0.1", port))
-    web = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=1))
-    serving = asyncio.create_task(web.serve(sockets=[listening]))
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
-    finally:
-        web.should_exit = True
-        await serving
 
 
 def _shop(made: list[str]) -> MCPServer:
@@ -90,7 +77,7 @@ async def test_an_error_of_a_proxy_is_no_answer_of_the_server(code: int) -> None
         await inner(scope, receive, pass_on)
 
     async with (
-        _at(proxy) as url,
+        served_at(proxy) as url,
         await mcp_tools("shop", url=url) as tools,
         Runtime.open("memory://", policy=POLICY, tools=tools) as runtime,
     ):
@@ -106,12 +93,12 @@ async def test_a_server_at_an_address_that_was_started_again_is_connected_to_aga
         port = free.getsockname()[1]
     async with contextlib.AsyncExitStack() as stack:
         first = contextlib.AsyncExitStack()
-        url = await first.enter_async_context(_at(_shop(made).streamable_http_app(), port))
+        url = await first.enter_async_context(served_at(_shop(made).streamable_http_app(), port=port))
         tools = await stack.enter_async_context(await mcp_tools("shop", url=url))
         runtime = await stack.enter_async_context(Runtime.open("memory://", policy=POLICY, tools=tools))
         assert (await runtime.call("shop_pay", {"to": "ann"}, actor="a", call_id="1")).status is Status.OK
         await first.aclose()
-        await stack.enter_async_context(_at(_shop(made).streamable_http_app(), port))
+        await stack.enter_async_context(served_at(_shop(made).streamable_http_app(), port=port))
         assert (await runtime.call("shop_pay", {"to": "bob"}, actor="a", call_id="2")).status is Status.OK
         assert made == ["ann", "bob"]
 
@@ -155,17 +142,22 @@ def _runs(process: int) -> bool:
     return not found.exists() or ") Z " not in found.read_text()
 
 
-async def test_an_answer_that_cannot_be_held_against_its_form_is_not_taken_for_a_refusal(tmp_path: Path) -> None:
-    """The SDK lists the tools once more after an answer: an error of that says nothing of the call."""
-    done = tmp_path / "done"
-    command = [sys.executable, ODD, str(done), "lists-once"]
-    async with await mcp_tools("odd", command=command) as tools:
-        link = tools._upstream.connect_again(tools._upstream._callbacks)
-        (tmp_path / "no-more-lists").touch()
-        with pytest.raises(Exception, match="not as it promises"):
-            await link.call_tool("go", {"x": "paid"}, changes=True, timeout_s=5.0)
-        await link.close()
-    assert done.read_text().splitlines() == ["paid"]
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [("aaa", Status.OK), ("none", Status.UNKNOWN), ("b", Status.UNKNOWN), ("a" * 40 + "!", Status.UNKNOWN)],
+)
+async def test_an_answer_that_is_not_of_its_form_leaves_a_change_in_doubt_however_its_pattern_is_written(
+    said: str, status: Status, tmp_path: Path
+) -> None:
+    """A pattern that Python's `re` would try for hours stops nobody: it is looked for by another engine."""
+    command = [sys.executable, ODD, str(tmp_path / "done"), "form"]
+    async with (
+        await mcp_tools("odd", command=command) as tools,
+        Runtime.open("memory://", policy=POLICY, tools=tools) as runtime,
+    ):
+        outcome = await runtime.call("odd_go", {"x": said}, actor="a", call_id="1")
+    assert outcome.status is status, outcome.problem
+    assert (tmp_path / "done").read_text().splitlines() == [said]
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -188,8 +180,34 @@ async def test_the_same_call_is_made_once_somebody_has_approved_it(mode: str) ->
         assert all(ticket.id in text for text in texts), "asked again, it is the same question"
         await runtime.operations.decide(ticket.id, approve=True, by="user:boss")
         assert (await client.call_tool("pay", {"to": "bob"})).is_error, "another call"
-        for _time in range(2):
-            assert not (await client.call_tool("pay", {"to": "ann"})).is_error
+        at_once = await asyncio.gather(*(client.call_tool("pay", {"to": "ann"}) for _time in range(3)))
+        assert not any(found.is_error for found in at_once)
+        assert not (await client.call_tool("pay", {"to": "ann"})).is_error
+        assert made == ["ann"]
+        assert len(await runtime.store.tickets()) == 2, "ann's and bob's"
+
+
+async def test_what_goes_to_a_server_beside_the_arguments_is_part_of_what_was_approved() -> None:
+    made: list[str] = []
+
+    @tool(effect="send")
+    async def pay(to: str) -> str:
+        """Pay."""
+        made.append(to)
+        return "paid"
+
+    async with (
+        Runtime.open("memory://", policy={**REVIEWED, "review": {"vouched": ["user"]}}, tools=[pay]) as runtime,
+        Client(mcp_server(runtime), cache=None) as client,
+    ):
+        shown: Any = {"example/to": "ann"}
+        await client.call_tool("pay", {"to": "ann"}, meta=shown)
+        (ticket,) = await runtime.store.tickets()
+        await runtime.operations.decide(ticket.id, approve=True, by="user:boss")
+        other: Any = {"example/to": "mallory"}
+        assert (await client.call_tool("pay", {"to": "ann"}, meta=other)).is_error
+        assert made == []
+        assert not (await client.call_tool("pay", {"to": "ann"}, meta=shown)).is_error
         assert made == ["ann"]
 
 
@@ -207,6 +225,13 @@ def test_a_secret_is_read_without_the_end_of_its_line(monkeypatch: pytest.Monkey
     with pytest.raises(ConfigError, match="cannot be sent") as raised:
         read_secret("shop", "SHOP_TOKEN")
     assert "S3CRET" not in str(raised.value)
+    for value in ("Bearer S3CRET ", " Bearer S3CRET"):  # which the client of HTTP refuses, and quotes
+        monkeypatch.setenv("SHOP_TOKEN", value)
+        with pytest.raises(ConfigError, match="begins or ends with a blank") as raised:
+            read_secret("shop", "SHOP_TOKEN")
+        assert "S3CRET" not in str(raised.value)
+    with pytest.raises(ConfigError, match="is handed a variable, which is not set"):
+        read_secret("shop", "sk_live_51Habcdef")
 
 
 async def test_a_write_that_could_not_be_put_back_is_refused_before_it_is_made() -> None:
@@ -215,8 +240,8 @@ async def test_a_write_that_could_not_be_put_back_is_refused_before_it_is_made()
 
     @shop.tool(structured_output=False)
     def get_price(item: str) -> str:
-        """What an item costs: a text that only looks as if it had fields."""
-        return '{"price": 10}'
+        """What an item costs: a text without fields."""
+        return "10 EUR"
 
     @shop.tool()
     def set_price(item: str, price: float) -> str:
@@ -234,7 +259,7 @@ async def test_a_write_that_could_not_be_put_back_is_refused_before_it_is_made()
         ),
     }
     async with (
-        _at(shop.streamable_http_app()) as url,
+        served_at(shop.streamable_http_app()) as url,
         await mcp_tools("shop", url=url, terms=terms) as tools,
         Runtime.open("memory://", policy=POLICY, tools=tools) as runtime,
     ):
@@ -271,7 +296,7 @@ async def test_a_call_that_is_approved_and_then_asked_about_comes_to_an_end() ->
     server = Server[Any]("shop", on_list_tools=offer, on_call_tool=answer)
     policy = {**REVIEWED, "review": {"self_approval": True}}
     async with (
-        _at(server.streamable_http_app()) as url,
+        served_at(server.streamable_http_app()) as url,
         await mcp_tools("shop", url=url) as tools,
         Runtime.open("memory://", policy=policy, tools=tools) as runtime,
         Client(mcp_server(runtime), cache=None, elicitation_callback=elicit) as client,

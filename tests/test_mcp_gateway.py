@@ -9,10 +9,12 @@ from typing import Any
 
 import mcp_types as types
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.server.mcpserver import Image, MCPServer
 
 from interlock import Runtime, tool
-from interlock.adapters.mcp import mcp_server
+from interlock.adapters.mcp import ToolTerms, mcp_server, mcp_tools
+from tests.mcp_address import served_at
 
 PAID: list[str] = []
 
@@ -80,13 +82,31 @@ async def test_the_same_effect_is_made_once_in_a_session_and_once_for_a_key() ->
         Runtime.open("memory://", policy=POLICY, tools=[look, pay, lose]) as runtime,
         Client(mcp_server(runtime)) as client,
     ):
-        for _delivery in range(2):
-            assert _text(await client.call_tool("pay", {"to": "ann", "amount": 5.0})) == "paid"
+        assert _text(await client.call_tool("pay", {"to": "ann", "amount": 5.0})) == "paid"
+        paid, said = (await client.call_tool("pay", {"to": "ann", "amount": 5.0})).content
+        assert isinstance(paid, types.TextContent)
+        assert isinstance(said, types.TextContent)
+        assert paid.text == "paid"
+        assert "it was not made again" in said.text  # who meant another one is not left to believe that it was
         assert PAID == ["ann"]
         meta: Any = {"interlock/idempotency-key": "second payment"}
-        for _delivery in range(2):
-            await client.call_tool("pay", {"to": "ann", "amount": 5.0}, meta=meta)
+        for _delivery in range(2):  # who says which call it is knows
+            assert _text(await client.call_tool("pay", {"to": "ann", "amount": 5.0}, meta=meta)) == "paid"
         assert PAID == ["ann", "ann"]
+
+
+async def test_a_key_that_cannot_be_one_is_refused_in_words_before_anything_is_done() -> None:
+    async with (
+        Runtime.open("memory://", policy=POLICY, tools=[look, pay, lose]) as runtime,
+        Client(mcp_server(runtime)) as client,
+    ):
+        for key in ("x" * 10_000, "a\x00b"):
+            meta: Any = {"interlock/idempotency-key": key}
+            with pytest.raises(MCPError) as refused:
+                await client.call_tool("pay", {"to": "ann", "amount": 5.0}, meta=meta)
+            assert refused.value.code == types.INVALID_PARAMS
+            assert len(refused.value.message) < 500
+        assert PAID == []
 
 
 async def test_what_waits_and_what_nobody_knows_is_said_as_an_error() -> None:
@@ -149,3 +169,52 @@ async def test_a_number_beyond_all_that_tools_take_is_refused_in_words() -> None
             found = await client.call_tool("double", {"number": number})
             assert found.is_error or str(2 * number) in str(found.content)
         assert "42" in str((await client.call_tool("double", {"number": 21})).content)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_large_answer_goes_through_and_one_beyond_the_bound_is_said_to_be_too_large(mode: str) -> None:
+    shop, made = MCPServer("shop"), list[int]()
+
+    @shop.tool()
+    def draw(size: int) -> Image:
+        """Draw something."""
+        made.append(size)
+        return Image(data=b"x" * size, format="png")
+
+    terms = {"draw": ToolTerms(max_bytes=2_000_000)}
+    async with (
+        served_at(shop.streamable_http_app()) as url,
+        await mcp_tools("shop", url=url, terms=terms) as tools,
+        Runtime.open("memory://", policy={**POLICY, "rule": POLICY["rule"][:1]}, tools=tools) as runtime,
+        Client(mcp_server(runtime), mode=mode, cache=None) as client,
+    ):
+        for _delivery in range(2):  # the second one from the record
+            (image, *_said) = (await client.call_tool("shop_draw", {"size": 1_000_000})).content
+            assert isinstance(image, types.ImageContent)
+            assert len(image.data) > 1_000_000
+            over = await client.call_tool("shop_draw", {"size": 3_000_000})
+            assert over.is_error
+            assert "too_large" in _text(over) or "more than the 2,000,000" in _text(over)
+            assert "do not make it again" in _text(over)
+        assert made == [1_000_000, 3_000_000]
+
+
+async def test_texts_beside_what_is_recorded_have_the_same_bound() -> None:
+    shop = MCPServer("shop")
+
+    @shop.tool()
+    def tell(size: int) -> types.CallToolResult:
+        """Tell a lot."""
+        said = [types.TextContent(text="x" * size)]
+        return types.CallToolResult(content=list(said), structured_content={"ok": True})
+
+    async with (
+        served_at(shop.streamable_http_app()) as url,
+        await mcp_tools("shop", url=url, terms={"tell": ToolTerms(effect="read", max_bytes=1_000)}) as tools,
+        Runtime.open("memory://", policy={**POLICY, "rule": POLICY["rule"][:1]}, tools=tools) as runtime,
+        Client(mcp_server(runtime), cache=None) as client,
+    ):
+        assert not (await client.call_tool("shop_tell", {"size": 100})).is_error
+        over = await client.call_tool("shop_tell", {"size": 5_000})
+        assert over.is_error
+        assert len(_text(over)) < 1_000

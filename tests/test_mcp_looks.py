@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -100,6 +101,17 @@ async def test_a_path_that_the_server_would_take_from_elsewhere_is_refused(tmp_p
         assert world.state() == {}
 
 
+async def test_one_file_has_one_key_however_many_strokes_its_path_begins_with(tmp_path: Path) -> None:
+    async with files(tmp_path) as world:
+        first = await world.call("write_file", path="a.txt", content="one\n")
+        given = {"path": f"//{world.root}/./a.txt", "content": "two\n"}
+        second = await world.runtime.call("files_write_file", given, actor="agent", run="r")
+        assert expect(second.plan).keys == expect(first.plan).keys
+        assert second.status is Status.OK
+        await world.runtime.operations.undo(run="r")
+        assert world.state() == {}
+
+
 async def test_what_somebody_has_changed_since_is_not_overwritten_by_an_undo(tmp_path: Path) -> None:
     async with files(tmp_path) as world:
         await world.call("write_file", path="a.txt", content="ours\n")
@@ -140,3 +152,63 @@ def test_every_profile_can_be_read() -> None:
         read_profile("nope")
     with pytest.raises(ConfigError, match="effect is read, write, send"):
         ToolTerms(effect="nope")
+
+
+async def test_what_undo_would_look_for_elsewhere_is_refused_before_it_is_changed(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "real.txt").write_text("one")
+    (tmp_path / "docs" / "link.txt").symlink_to(tmp_path / "docs" / "real.txt")
+    async with files(tmp_path) as world:
+        moved = await world.call("move_file", source="link.txt", destination="b.txt")
+        odd = await world.call("write_file", path="new.txt", content="a sign that is lost: \ufffd")
+    assert [moved.status, odd.status] == [Status.FAILED, Status.FAILED]
+    assert moved.problem is not None
+    assert odd.problem is not None
+    assert "is a link" in moved.problem.message
+    assert "U+FFFD" in odd.problem.message
+    assert world.state() == {"real.txt": b"one", "link.txt": b"one"}
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [
+        ({"tool": "write_file", "path": "{path}"}, "needs content"),
+        ({"tool": "write_file", "path": "{path}", "text": "{state}"}, "takes no 'text'"),
+        ({"tool": "write_file", "pathh": "{path}", "content": "{state}"}, "did you mean 'path'"),
+    ],
+)
+async def test_a_way_back_that_its_tool_would_not_take_is_found_before_it_is_needed(
+    tmp_path: Path, step: dict[str, Any], says: str
+) -> None:
+    look = {"tool": "read_text_file", "path": "{path}"}
+    terms = {"write_file": ToolTerms(effect="write", key="{path}", look=look, put_back=step)}
+    with pytest.raises(ConfigError, match=says):
+        async with files(tmp_path, profile="", terms=terms):
+            pass
+
+
+async def test_a_folder_under_another_spelling_of_its_name_is_refused_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "docs" / unicodedata.normalize("NFD", "caf\u00e9")).mkdir(parents=True)
+    writes = ToolTerms(
+        effect="write",
+        key="{path}",
+        paths=True,
+        look={"tool": "read_text_file", "path": "{key}"},
+        absent="ENOENT",
+        put_back={"tool": "write_file", "path": "{key}", "content": "{state}"},
+        remove={"file": "{key}"},
+    )
+    server = str(Path(__file__).with_name("mcp_files_server.py"))
+    command = [sys.executable, server, str(tmp_path / "docs")]
+    policy = {"version": 1, "mode": "apply", "rule": [{"id": "all", "tools": ["*"], "decision": "allow"}]}
+    async with (
+        await mcp_tools("files", command=command, terms={"write_file": writes}) as tools,
+        Runtime.open("memory://", policy=policy, tools=tools) as runtime,
+    ):
+        path = str(tmp_path / "docs" / unicodedata.normalize("NFC", "caf\u00e9") / "a.txt")
+        refused = await runtime.call("files_write_file", {"path": path, "content": "x"}, actor="a", run="r")
+    assert not refused.ok
+    assert "under another spelling" in refused.summary
+    assert [file for file in (tmp_path / "docs").rglob("*") if file.is_file()] == []

@@ -18,9 +18,9 @@ from interlock import Runtime, tool
 from interlock.adapters.mcp import mcp_server
 from interlock.adapters.mcp.http import HttpTerms, http_app, read_address, read_token, serve_http
 from interlock.adapters.mcp.pins import PinsFile
-from interlock.adapters.mcp.servers import PINS, McpServers
+from interlock.adapters.mcp.servers import PINS, McpServers, make_upstream
 from interlock.adapters.mcp.terms import ServerTerms, ToolTerms
-from interlock.errors import ConfigError, ContractError
+from interlock.errors import ConfigError
 
 HERE = Path(__file__).parent
 ALLOW = {"id": "all", "tools": ["*"], "decision": "allow"}
@@ -35,8 +35,8 @@ async def gateway(folder: Path, *names: str, policy: Any = POLICY, **terms: Any)
         for name in names
     }
     pins = PinsFile()
-    async with _servers(said, folder) as unpinned:
-        for name, upstream in unpinned.upstreams.items():
+    for name, one in said.items():
+        async with make_upstream(name, one, folder) as upstream:
             pins = pins.pin(name, await upstream.list_tools())
     pins.write(folder / PINS)
     async with (
@@ -49,9 +49,6 @@ async def gateway(folder: Path, *names: str, policy: Any = POLICY, **terms: Any)
 @asynccontextmanager
 async def _servers(said: dict[str, ServerTerms], folder: Path) -> AsyncIterator[McpServers]:
     servers = McpServers(said, folder)
-    if not servers.pins.servers:
-        for upstream in servers.upstreams.values():
-            upstream._pins = None
     try:
         yield servers
     finally:
@@ -88,7 +85,8 @@ async def test_a_server_asks_the_client_that_called_and_no_other(tmp_path: Path)
             *(client.call_tool("asking_ask_person", {}) for client in (one, two, one, two)),
             *(client.call_tool("asking_ask_model", {"prompt": str(n)}) for n, client in enumerate((one, two))),
         )
-        said = [_text(found) for found in asked]
+        # The same call again in a session says at its end that it was answered from the record.
+        said = [_text(found).partition("(Interlock: ")[0] for found in asked]
         assert said == ["red", "blue", "red", "blue", "the model of red", "the model of blue"]
 
 
@@ -146,8 +144,9 @@ async def test_two_servers_whose_tools_would_be_called_the_same_are_refused(tmp_
         pinned = PinsFile.read(tmp_path / PINS).servers["files"]
     PinsFile({"files": pinned, "other": pinned}).write(tmp_path / PINS)
     twice = {name: ServerTerms(command=("x",), prefix="") for name in ("files", "other")}
-    with pytest.raises(ContractError, match="there is a tool of that name already"):
-        Runtime.open("memory://", policy=POLICY, tools=McpServers(twice, tmp_path).tools)
+    servers = McpServers(twice, tmp_path)
+    assert list(servers.upstreams) == ["files"]
+    assert "already" in servers.left_out["other"]
 
 
 REVIEWED = {"version": 1, "mode": "apply", "rule": [{"id": "ask", "tools": ["*"], "decision": "review"}]}
@@ -237,6 +236,6 @@ async def test_other_machines_need_a_token() -> None:
 
 
 def test_terms_are_read_as_they_are_written() -> None:
-    assert ServerTerms(command=("x",), tools={"a": ToolTerms(effect="read")}).all_terms()["a"].effect == "read"
+    assert ServerTerms(command=("x",), tools={"a": ToolTerms(effect="read")}).terms_of("a").effect == "read"
     assert ServerTerms(command=("x",)).name_of("files", "write") == "files_write"
     assert ServerTerms(command=("x",), prefix="").name_of("files", "write") == "write"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,17 @@ import pytest
 from interlock import Context, Runtime, Status, Tool, tool
 from interlock.answers import Answers
 from interlock.audit import verify
+from interlock.config import Settings
 from interlock.errors import InDoubt, NotAllowed
 from interlock.operations import UndoStep
 from interlock.operations.approvals import decide_ticket
+from interlock.policy import parse_policy
 from interlock.resources import Documents
 from interlock.state import TicketState
 from interlock.tools import Compensation
 from interlock.values import Versioned
 from tests.conftest import expect
-from tests.test_changes import OPEN, Shelf, running
+from tests.test_changes import OPEN, Shelf, error, running
 
 FORCED = OPEN + '[[rule]]\nid = "forced"\ntools = ["undo.*"]\ndecision = "review"\nwhen = "args.force"\n'
 
@@ -417,3 +420,33 @@ async def test_what_enough_people_have_approved_stays_their_word(store_url: str,
         assert (ticket.state, len(ticket.approvals)) == (TicketState.APPROVED, quorum)
         assert await runtime.operations.recover() == ()
         assert (await verify(runtime.store)).problems == ()
+
+
+async def test_what_a_dead_predecessor_left_under_way_is_settled_once_its_lease_is_over(store_url: str) -> None:
+    """Its successor began while that lease still ran, and is told of nobody's death."""
+    landed, entered, never = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def probe(_arguments: Any, _context: Any) -> bool:
+        return landed.is_set()
+
+    @tool(effect="send", probe=probe, timeout_s=60)
+    async def mail(to: str) -> str:
+        landed.set()
+        entered.set()
+        await never.wait()
+        return to
+
+    dead = Runtime.open(store_url, policy=parse_policy(OPEN), tools=[mail], settings=Settings(lease_s=1))
+    under_way = asyncio.create_task(dead.call("mail", {"to": "x"}, actor="ann", call_id="c1"))
+    await entered.wait()
+    await asyncio.to_thread(dead.context.heart.close)  # as its process would: nobody renews its lease
+    async with Runtime.open(dead.store, policy=parse_policy(OPEN), tools=[mail], settings=Settings(lease_s=1)) as after:
+        (left,) = await after.operations.under_way()
+        again = await after.call("mail", {"to": "x"}, actor="ann", call_id="c1")
+        while not again.ok:
+            assert error(again) == "in_progress", again
+            again = await after.call("mail", {"to": "x"}, actor="ann", call_id="c1")
+        under_way.cancel()
+        await asyncio.gather(under_way, return_exceptions=True)
+    assert left.call == "c1"
+    assert "settled that it landed" in again.said, again

@@ -24,6 +24,7 @@ from interlock.errors import InDoubt, Unavailable
 from interlock.ports import Query
 from interlock.resources.client import raise_for
 from interlock.tools import MARK, Redactor
+from interlock.tools.word_search import LEAST
 from tests.conftest import ALLOW, expect, running
 from tests.growth import LINEAR, growth
 
@@ -111,6 +112,8 @@ def test_no_letter_of_a_secret_is_left_whatever_stands_beside_it(
         encoded = SPELLINGS[spelling](secret)
     except UnicodeEncodeError:  # a lone surrogate has no percent-encoding
         return
+    # What nobody sees does not count: a secret of two letters is too short to be looked for.
+    assume(sum(unicodedata.category(letter) != "Cf" for letter in secret) >= LEAST)
     # Where what stands beside it makes another escape of its edge, nobody can tell which one is meant.
     assume("%" not in around[0][-2:] and "%" not in encoded[-2:])
     assert encoded not in redact(f"{around[0]}{encoded}{around[1]}", secret).replace(MARK, "\0")

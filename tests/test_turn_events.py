@@ -24,23 +24,27 @@ from interlock.answers.events import (
     Noted,
     Offered,
     Opened,
+    PhaseBegun,
     Planned,
     Reopened,
     Replied,
     Retried,
     Reviewed,
+    Sourced,
+    Talked,
     TurnEvent,
     TurnLog,
     event_of,
     status_of,
 )
 from interlock.answers.presets import research
+from interlock.answers.wishes import Withheld
 from interlock.errors import NotAllowed
 from interlock.models import Proposal, Reply, Request, Usage
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.policy import parse_policy
 from interlock.ports import Query, Store, SystemClock, SystemIds
-from interlock.values import Mode
+from interlock.values import Budget, Mode
 from tests.conftest import running
 from tests.test_turns import OPEN
 
@@ -61,10 +65,13 @@ EVENTS: tuple[TurnEvent, ...] = (
         mode=Mode.DRY_RUN,
         run="run-1",
         session="ann-42",
+        withheld=(Withheld(("web",), "no internet is wished"),),
+        budgets=(Budget(id="workflow research", per="turn", calls=10),),
     ),
     Opened(agent="trails"),
     Joined(turn="t1", session="ann-42"),
     Reopened(agent="trails"),
+    Reopened(agent="trails", withheld=(Withheld(("web",), "no internet is wished"),)),
     Replied(tool="a", fields=("place",)),
     Replied(intents=("damage",), requires=need("a", where="args.x == 1")),
     Judged(by="judge", sentences=3, disputed=1, usage=USAGE),
@@ -72,6 +79,10 @@ EVENTS: tuple[TurnEvent, ...] = (
     Forced(tool="a", called=("b",), usage=USAGE, model_calls=4),
     Delegated(child="t2", agent="surveyor"),
     Planned(steps=3),
+    Planned(steps=2, questions=("How deep?", "How old?"), usage=USAGE, model_calls=1),
+    Talked(usage=USAGE, model_calls=2),
+    Sourced(record=4, tool="a", name="https://a.example/x", site="a.example", digest="d", questions=(1, 2)),
+    PhaseBegun(name="read", why="no call was left"),
     Noted(text="this is a partial answer: „half“ 🌲\n"),
     Offered(tools=()),
     Offered(tools=("a", "b")),
@@ -124,8 +135,8 @@ async def test_what_is_no_record_of_a_turn_is_no_event() -> None:
 
 ASK = '[[rule]]\nid = "ask"\ntools = ["keep"]\ndecision = "review"\nreason = "somebody has to look"\n'
 AGENT = Agent(name="argo", tools=("search", "access", "keep"), semantic=False)
-WORK = research(("search", "access", "keep"), calls=6)
-PLAN = "1. find pages\n2. read three of them"
+WORK = research(("search", "keep"), ("access",), calls=6)
+PLAN = "1. How many glaciers are there?\n2. How many glaciers were there?"
 
 
 def opened(file: Path) -> Runtime:
@@ -135,7 +146,10 @@ def opened(file: Path) -> Runtime:
 
     @tool(effect="read")
     async def access(url: str) -> Result[dict[str, Any]]:
-        return Result(value={"glaciers": 37}, sources=(url,))
+        return Result(
+            value={"glaciers": 37, "text": f"Of {url}: there are 37 glaciers, and once there were more of them."},
+            sources=(f"https://{url}.example/",),
+        )
 
     @tool(effect="send", key="{text}")
     async def keep(text: str) -> bool:
@@ -201,7 +215,10 @@ async def test_a_turn_reopened_on_the_same_file_knows_what_it_knew(tmp_path: Pat
             done = await run_turn(turn, model)
         events = [event_of(r) async for r in runtime.store.records(Query(turn=name)) if r.kind == "turn"]
     first, last = model.requests[0], model.requests[-1]
-    assert line(first, "Phase now") == "Phase now: read. Find and read at least 3 different sources."  # the plan stands
+    assert (
+        line(first, "Phase now")
+        == "Phase now: read. Find and read at least 3 different sources, one for each question."
+    )  # the plan stands
     assert line(first, "Different sources") == "Different sources read: 1 of 3."
     assert line(first, "Workflow: research").endswith("4 left.")
     assert line(last, "Phase now").startswith("Phase now: synthesis.")

@@ -11,7 +11,7 @@ import pytest
 
 from interlock import Outcome, Runtime, Status, tool
 from interlock.audit import verify
-from interlock.errors import InDoubt, Permanent
+from interlock.errors import ContractError, InDoubt, Permanent
 from interlock.state import ChangeFilter
 from interlock.testing import ManualClock
 from interlock.tools import Compensation, Tool
@@ -596,3 +596,31 @@ async def test_a_claim_that_is_set_back_in_a_chain_of_undos_is_found(durable_url
                 assert f"is {state} in the store, and {was} in the ledger" in problem
             edit("UPDATE claims SET state = ? WHERE name = ?", (was, claim.name))
         await intact(runtime)
+
+
+@pytest.mark.parametrize("size", [600_000, 3_000_000])
+async def test_what_could_be_changed_can_be_taken_back_however_large_it_is(size: int, store_url: str) -> None:
+    """A change is let in by its arguments; the state before it has no limit of a model's."""
+    deep: Any = "end"
+    for _level in range(29):
+        deep = [deep]
+    before = {"title": "old", "text": "x" * size, "deep": deep}
+    shelf = Shelf(a=dict(before))
+    async with running(retitle(shelf, []), url=store_url) as runtime:
+        made = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", call_id="1")
+        assert made.ok, made.problem
+        assert shelf.items["a"] == {**before, "title": "new"}
+        [(_step, undone)] = await runtime.operations.undo(record=made.record)
+    assert undone is not None
+    assert undone.ok, undone.problem
+    assert shelf.items == {"a": before}
+
+
+def test_no_other_tool_goes_by_the_name_of_what_takes_changes_back() -> None:
+    @tool(effect="read", name="undo.shelf")
+    async def put_back(states: dict[str, int]) -> str:
+        """Not what it is called."""
+        return str(states)
+
+    with pytest.raises(ContractError, match="takes changes back; give the tool another name"):
+        Runtime.open("memory://", policy={"version": 1}, tools=[put_back])

@@ -11,7 +11,8 @@ import pytest
 from interlock import Result, Runtime, tool
 from interlock.answers import Agent, Answers, TurnResult, all_of, run_turn
 from interlock.answers.presets import ingest, quick_lookup, research
-from interlock.answers.workflows import Done, Phase, Workflow, WorkflowState, advance, is_plan, workflow_prompt
+from interlock.answers.work.plans import is_plan
+from interlock.answers.workflows import Done, Phase, SourceRead, Workflow, WorkflowState, advance, workflow_prompt
 from interlock.errors import Permanent
 from interlock.models import Proposal, Reply, Request
 from interlock.policy import parse_policy
@@ -28,11 +29,13 @@ def opened() -> Runtime:
         return [f"https://{host}.example/{query}" for host in ("a", "b", "c", "d")]
 
     @tool(effect="read")
-    async def access(url: str) -> Result[dict[str, Any]]:
+    async def access(url: str, question: int = 0) -> Result[dict[str, Any]]:
         """Read a page."""
         if "broken" in url:
             raise Permanent("it does not answer")
-        return Result(value={"url": url, "glaciers": 37}, sources=(url.split("/")[2],))
+        host = url.split("/")[2]
+        text = f"The survey of {host} counts the glaciers there: 37 of them, and their number falls every year."
+        return Result(value={"url": url, "glaciers": 37, "text": text}, sources=(url,))
 
     @tool(effect="send", key="{text}")
     async def keep(text: str) -> bool:
@@ -43,7 +46,8 @@ def opened() -> Runtime:
 
 
 AGENT = Agent(name="argo", tools=("search", "access", "keep"), semantic=False)
-PLAN = "1. find pages\n2. read three of them\n3. compare"
+PLAN = "1. How many glaciers are there?\n2. Does their number fall?"
+RESEARCH = research(("search",), ("access",))
 
 
 class Model:
@@ -95,7 +99,7 @@ def reads(n: int, request: Request) -> Reply:
 
 
 async def test_research_plans_then_reads_three_sources_then_writes() -> None:
-    result, model, runtime = await run(research(("search", "access")), reads)
+    result, model, runtime = await run(RESEARCH, reads)
     assert result.verified
     assert result.answer == "There are 37 glaciers."
     assert [phase_of(r) for r in model.requests] == ["plan", "read", "read", "read", "synthesis"]
@@ -106,7 +110,7 @@ async def test_research_plans_then_reads_three_sources_then_writes() -> None:
 
 async def test_an_agent_has_a_way_of_working_of_its_own() -> None:
     runtime, model = opened(), Model(reads)
-    agent = msgspec.structs.replace(AGENT, workflow=research(("search", "access")))
+    agent = msgspec.structs.replace(AGENT, workflow=RESEARCH)
     async with Answers(runtime).turn("How many glaciers are there?", agent=agent, requires=all_of()) as turn:
         await run_turn(turn, model)
     assert phase_of(model.requests[0]) == "plan"
@@ -117,7 +121,7 @@ async def test_a_synthesis_before_its_time_is_not_taken() -> None:
     def hasty(n: int, request: Request) -> Reply:
         return Reply("There are 37 glaciers.") if n in (2, 4) else reads(n, request)
 
-    result, model, runtime = await run(research(("search", "access")), hasty)
+    result, model, runtime = await run(RESEARCH, hasty)
     assert result.verified
     assert [phase_of(r) for r in model.requests].count("read") == 5
     await runtime.close()
@@ -129,7 +133,7 @@ async def test_the_same_source_three_times_is_one_and_the_budget_ends_it_honestl
             return call("access", url=f"https://one.example/{n}")
         return reads(n, request)
 
-    result, _, runtime = await run(research(("search", "access"), calls=4), same)
+    result, _, runtime = await run(research(("search",), ("access",), calls=4), same)
     assert len([c for c in await calls(runtime) if c[0] == "access"]) == 4
     assert "partial answer: the 4 calls of research were used up, and 1 of 3 sources were read" in result.answer
     await runtime.close()
@@ -153,7 +157,7 @@ async def test_a_model_that_only_talks_ends_in_a_partial_answer() -> None:
     def talks(n: int, request: Request) -> Reply:
         return Reply(PLAN) if phase_of(request) == "plan" else Reply("Let me look into that for you.")
 
-    result, model, runtime = await run(research(("search", "access")), talks)
+    result, model, runtime = await run(RESEARCH, talks)
     assert "called none" in result.answer
     assert len(model.requests) < 10
     await runtime.close()
@@ -165,7 +169,7 @@ async def test_failures_in_a_row_and_a_tool_that_is_not_offered() -> None:
             return call("keep", text="x") if n == 2 else call("access", url=f"https://broken.example/{n}")
         return reads(n, request)
 
-    result, _, runtime = await run(research(("search", "access")), broken)
+    result, _, runtime = await run(RESEARCH, broken)
     assert ("keep", "denied") in await calls(runtime)
     assert "2 calls in a row came to nothing" in result.answer
     await runtime.close()
@@ -175,7 +179,8 @@ async def test_ingest_reads_keeps_and_confirms() -> None:
     def takes_in(n: int, request: Request) -> Reply:
         if n == 1:
             return call("access", url="https://a.example/x")
-        return call("keep", text="37 glaciers") if n == 2 else Reply("Kept: 37 glaciers.")
+        kept = "The survey counts 37 glaciers, fewer every year."
+        return call("keep", text=kept) if n == 2 else Reply("Kept: the survey counts 37 glaciers, fewer every year.")
 
     result, model, runtime = await run(ingest(("access",), ("keep",)), takes_in)
     assert result.verified
@@ -184,12 +189,12 @@ async def test_ingest_reads_keeps_and_confirms() -> None:
 
 
 async def test_what_a_model_is_told_is_what_is_enforced() -> None:
-    for mode in (quick_lookup(("a",)), research(("a",)), ingest(("a",), ("b",))):
-        text = workflow_prompt(mode, 0, WorkflowState(made=1))
+    for mode in (quick_lookup(("a",)), research(("s",), ("a",)), ingest(("a",), ("b",))):
+        text = workflow_prompt(mode, WorkflowState(made=1))
         assert f"At most {mode.calls} tool calls in all; {mode.calls - 1} left" in text
         for name in mode.phases[0].tools:
             assert name in text
-    assert (quick_lookup(()).calls, research(()).calls, ingest((), ()).calls) == (2, 10, 3)
+    assert (quick_lookup(()).calls, RESEARCH.calls, ingest(("a",), ("b",)).calls) == (2, 10, 3)
 
 
 async def test_one_of_your_own() -> None:
@@ -206,13 +211,23 @@ async def test_one_of_your_own() -> None:
     await runtime.close()
 
 
+def source(number: int, *questions: int) -> SourceRead:
+    return SourceRead(number, "a", f"https://h{number}.example/", f"h{number}.example", f"d{number}", questions)
+
+
 def test_phases_only_go_forward() -> None:
-    mode = research(("a",))
-    assert advance(mode, 0, WorkflowState()) == 0
-    assert advance(mode, 0, WorkflowState(plan=True)) == 1
-    assert advance(mode, 0, WorkflowState(sources=3)) == 0
-    assert advance(mode, 0, WorkflowState(plan=True, sources=3)) == 2
-    assert advance(mode, 2, WorkflowState()) == 2
+    mode = research(("s",), ("a",))
+    three = tuple(source(n, 1) for n in range(3))
+
+    def now(state: WorkflowState) -> int:
+        return advance(mode, state)
+
+    assert now(WorkflowState()) == 0
+    assert now(WorkflowState(plan=True)) == 1
+    assert now(WorkflowState(read=three)) == 0
+    assert now(WorkflowState(plan=True, questions=("one?",), read=three)) == 2
+    assert now(WorkflowState(plan=True, questions=("one?", "two?"), read=three)) == 1
+    assert now(WorkflowState(place=2)) == 2
     assert msgspec.json.decode(msgspec.json.encode(mode), type=Workflow) == mode
 
 

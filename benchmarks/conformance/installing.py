@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,7 +21,13 @@ NODE, SDK = "22.23.3", version("mcp")
 OLD, NEW = "0.1.16", "0.2.0-alpha.12"
 """Two releases of the suite: the last one that had no lists of what is required, and one that has."""
 SERVERS = ("server-filesystem", "server-memory", "server-everything")
-"""Servers that people use, for `tests/test_mcp_real_servers.py`."""
+"""Servers that people use, for `tests/test_mcp_deliveries.py`."""
+PYTHON_SERVERS = {
+    "mcp-server-git": ("mcp-server-git==2026.10.19",),
+    "mcp-server-fetch": ("mcp-server-fetch==2026.10.24",),
+    "mcp-server-sqlite": ("mcp-server-sqlite==2025.4.25", "mcp<2"),  # it knows the SDK of before
+}
+"""The same from PyPI, each in an environment of its own, for `tests/test_mcp_profiles.py`."""
 SERVERS_RELEASE = "2026.8.31"
 EXAMPLE, CLIENT = "examples/servers/everything-server/mcp_everything_server/server.py", "conformance/client.py"
 """The server and the client of the SDK that the suite is run against."""
@@ -50,7 +57,23 @@ def install_everything() -> None:
         install_package(f"suite-{release}", f"@modelcontextprotocol/conformance@{release}")
     for server in SERVERS:
         install_package(server, f"@modelcontextprotocol/{server}@{SERVERS_RELEASE}")
+    for server, packages in PYTHON_SERVERS.items():
+        install_environment(server, packages)
     install_examples()
+
+
+def install_environment(name: str, packages: Sequence[str]) -> None:
+    """Install packages of PyPI into an environment of their own, unless that was done before."""
+    folder = CACHE / name
+    stamp, wanted = folder / ".installed", " ".join(packages)
+    if stamp.exists() and stamp.read_text("utf-8") == wanted:
+        return
+    say(f"installing {wanted} into {folder.relative_to(ROOT)}")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    do([sys.executable, "-m", "venv", "."], folder)
+    do([str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", *packages], folder)
+    stamp.write_text(wanted, "utf-8")
 
 
 def install_package(name: str, package: str) -> None:

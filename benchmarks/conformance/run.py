@@ -51,8 +51,8 @@ SENSITIVE = "server-stateless"
 OWN_CLIENT = Path(__file__).with_name("client.py")
 AUTHORIZATION = "auth/"
 """What these scenarios begin with. They are not ours: Interlock brings headers from variables, and no login."""
-REAL = "tests/test_mcp_deliveries.py"
-"""Sessions of many calls with the filesystem, memory and everything servers from npm."""
+REAL = ("tests/test_mcp_deliveries.py", "tests/test_mcp_profiles.py")
+"""Sessions of many calls with the filesystem, memory and everything servers from npm; profiles of servers of PyPI."""
 START_S, SUITE_S, CLIENT_S = 60, 900, 60
 FINE = (0, 4)
 """Exit codes of `audit verify`: 4 says that nothing is wrong, and that no key was given to check signatures against."""
@@ -307,8 +307,8 @@ def verify(folder: Path) -> tuple[bool, int]:
 
 def try_real_servers() -> bool:
     """Whether the sessions with real servers through the gateway end as they must: see the test that is run."""
-    say("the filesystem, memory and everything servers through the gateway, killed in between")
-    words = ["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", REAL]
+    say("the filesystem, memory and everything servers through the gateway, killed in between; profiles of others")
+    words = ["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *REAL]
     done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, env=environment())
     say(done.stdout[-2_000:])
     return done.returncode == 0 and "skipped" not in done.stdout
@@ -371,7 +371,7 @@ def main() -> int:
         real = try_real_servers()
         said = f"verifies: {records:,} records" if intact else "does not verify, or is empty"
         sessions = "end as by single delivery, and are undone" if real else "do not end as they must"
-        ledger = f"The ledger of the gateway {said}. The sessions with real servers (`{REAL}`) {sessions}."
+        ledger = f"The ledger of the gateway {said}. The sessions with real servers (`{'`, `'.join(REAL)}`) {sessions}."
         text = report(servers, clients, left_out, ledger)
         say(f"\n{text}")
         if given.write:

@@ -123,8 +123,7 @@ def _governing(
     for tool in registry:
         old = before.get(tool.name)
         limits = old.limits if old is not None and old.tool is tool else ToolLimits(tool)
-        made = _binding(tool, ruleset, mode, snapshot_reader, limits)
-        bindings[tool.name] = msgspec.structs.replace(made, recalled=tool.name in recalled)
+        bindings[tool.name] = _binding(tool, ruleset, mode, snapshot_reader, limits, recalled)
     return {
         "registry": registry,
         "ruleset": ruleset,
@@ -168,16 +167,27 @@ def _token(settings: Settings) -> str | None:
 
 
 def _binding(
-    tool: Tool, ruleset: Ruleset, mode: Mode, snapshot_reader: SnapshotReader, limits: ToolLimits
+    tool: Tool,
+    ruleset: Ruleset,
+    mode: Mode,
+    snapshot_reader: SnapshotReader,
+    limits: ToolLimits,
+    recalled: frozenset[str],
 ) -> ToolBinding:
-    changes = tool.effect is not Effect.READ
+    changes, rules = tool.effect is not Effect.READ, ruleset.rules(tool.name)
+    traces = rules.needs_origins or tool.name in recalled
     return ToolBinding(
         tool=tool,
-        rules=ruleset.rules(tool.name),
+        rules=rules,
         rates=ruleset.rates(tool.name),
         limits=limits,
         mode=mode if changes else Mode.APPLY,
         planner=Planner(tool, snapshot_reader) if changes else None,
+        recalled=tool.name in recalled,
+        traces=traces,
+        looks_up=changes or traces,
+        waits=changes or limits.slots is not None,
+        direct=tool.is_async and not tool.wants_context,
     )
 
 

@@ -8,14 +8,15 @@ from decimal import Decimal
 
 from interlock.reasons import RefusalKind
 from interlock.records import Charge
-from interlock.tools import Tool
+from interlock.tools import Reading, Tool
 from interlock.tools.registry import matches
 from interlock.transitions import Refused, Reserve, Settle, TakeToken
-from interlock.values import EVERYONE, Budget, Call, Effect, Json, Rate
+from interlock.values import EVERYONE, Budget, Call, Effect, Json, Rate, Status
 
 # Reservations of changes do not expire by themselves: what may have landed counts as spent.
 _NEVER_US = 2**62
 _MOST_MICROS = 2**62
+_NOT_MADE = (Status.FAILED, Status.INPUT_REQUIRED)
 _WINDOWED = ("actor", "all")
 _READ = Effect.READ  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 
@@ -93,11 +94,11 @@ def by_scope(held: tuple[Reserve, ...]) -> tuple[Reserve, ...]:
 
 
 def settlements(
-    held: tuple[Reserve, ...], calls: int, cost_micros: int, ms: int, *, landed: bool
+    held: tuple[Reserve, ...], calls: int, cost_micros: int, ms: int, reading: Reading
 ) -> tuple[tuple[Settle, ...], tuple[Charge, ...]]:
     """Replace every reservation by what was really spent, and what the record of the call says about that.
 
-    What a call does is spent where it may have been done (`landed`); what it costs, and the call itself, in any case.
+    What a call does is spent where it may have been done; what it costs, and the call itself, in any case.
 
     Both land in one commit, so that whoever adds the records up comes to what the accounts hold.
     """
@@ -106,10 +107,15 @@ def settlements(
     for item in held:
         cost = cost_micros
         if item.budget.sum:
-            cost = item.cost_micros if calls and landed else 0
+            cost = item.cost_micros if calls and _may_have_landed(reading) else 0
         settled += (Settle(item.call, item.scope, calls, cost, ms),)
         charged += (Charge(item.scope, calls, cost, ms),)
     return settled, charged if calls else ()
+
+
+def _may_have_landed(reading: Reading) -> bool:
+    nothing = reading.status is Status.NO_DATA and reading.problem is not None
+    return reading.status not in _NOT_MADE and not nothing
 
 
 def charges(settled: Iterable[Settle]) -> tuple[Charge, ...]:

@@ -146,6 +146,9 @@ class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
             for key in (APPLICATIONS, SERVERS)
             if not self.table and isinstance(found.get(key), dict)
         }
+        for key in () if self.table else [key for key, value in found.items() if isinstance(value, dict)]:
+            if meant := nearest(shorten(key), (APPLICATIONS, SERVERS), 1):
+                raise ConfigError(f"{where}{key}: there is no such table; did you mean [{meant[0]}.…]?")
         own = {_find_field(key, f"{where}{key}", fields): value for key, value in found.items()}
         return own, others.get(SERVERS, {})
 
@@ -226,10 +229,7 @@ class Settings(TextLimits, frozen=True, kw_only=True, forbid_unknown_fields=True
     ] = "sqlite:///interlock.db"
     policy: Annotated[str, setting("the policy file", anchor="file")] = "policy.toml"
     tools: Annotated[tuple[str, ...], setting("where tools are found: module:NAME of a Tool or a list of Tools")] = ()
-    packs: Annotated[
-        tuple[str, ...],
-        setting("where policy packs are found, beside those that are installed: module:NAME of a Pack"),
-    ] = ()
+    packs: Annotated[tuple[str, ...], setting("policy packs beside those that are installed: module:NAME")] = ()
     token: Annotated[
         str,
         setting(
@@ -278,12 +278,7 @@ class Settings(TextLimits, frozen=True, kw_only=True, forbid_unknown_fields=True
     lease_s: Annotated[
         float, setting("seconds after which the holder of a claim that gives no sign of life is taken for dead")
     ] = 30.0
-    apps: Annotated[
-        tuple[str, ...],
-        setting(
-            "where applications are found, beside those that are installed: module:NAME of an interlock.answers.App"
-        ),
-    ] = ()
+    apps: Annotated[tuple[str, ...], setting("applications beside those that are installed: module:NAME")] = ()
     model: Annotated[
         str,
         setting("who answers: local, local:FILE.gguf, provider:name (google:…, openai-chat:…), python:MODULE:NAME"),
@@ -341,6 +336,11 @@ def payload_key_file(named: str, store: str) -> Path | None:
 def read_variable(name: str) -> str | None:
     """A variable that the settings name: what it holds is a secret, and stands in no file."""
     return os.environ.get(name)
+
+
+def list_variables(prefix: str) -> list[str]:
+    """The names of the variables that begin so."""
+    return sorted(name for name in os.environ if name.startswith(prefix))
 
 
 def silence_onnxruntime() -> None:

@@ -13,6 +13,7 @@ class Reason(StrEnum):
     INVALID_ARGUMENTS = "invalid_arguments"
     AMBIGUOUS = "ambiguous"
     NOT_OFFERED = "not_offered"
+    WITHHELD = "withheld"
     CALL_ID_REUSED = "call_id_reused"
     NO_CALL_ID = "no_call_id"
     REPEATED_CALL = "repeated_call"

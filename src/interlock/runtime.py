@@ -63,6 +63,7 @@ class CallDetails(TypedDict, total=False):
     plan: str | None
     call_id: str
     offered: tuple[str, ...]
+    withheld: dict[str, str]
     locks: tuple[Lock, ...]
     budgets: tuple[Budget, ...]
     root_turn: str | None
@@ -90,6 +91,7 @@ class Runtime:
     def __init__(self, context: EngineContext, sources: Sources, principal: str, token: str | None = None) -> None:
         from interlock.engine import Engine
         from interlock.operations import Operations
+        from interlock.operations.late_recovery import LateRecovery
 
         self.principal = principal
         """Who calls, where a call does not say."""
@@ -99,6 +101,7 @@ class Runtime:
         self._known_actors: set[str] = set()
         self.operations = Operations(self._engine, principal, token)
         """Undo, replay, recover, plan sets, journal, tickets and halts."""
+        self._late = LateRecovery(context, self.operations.recover)
 
     @property
     def context(self) -> EngineContext:
@@ -128,7 +131,7 @@ class Runtime:
     ) -> Coroutine[Any, Any, Outcome]:
         """Take one call through the path (contract, policy, budget, effect, record): await it."""
         given: dict[str, Any] = details  # type: ignore[assignment]
-        context = self.context
+        context = self._engine.context
         try:
             known, binding = actor in self._known_actors, context.bindings.get(tool)
         except TypeError:  # a list, say, which is no name: it is refused below
@@ -226,6 +229,7 @@ class Runtime:
         """Take no more calls, wait for those that are running (each has its deadline), then let go."""
         import asyncio
 
+        await self._late.close()
         self._engine.closed = True
         while self._engine.running:  # noqa: ASYNC110 - calls may run on other loops, which an Event cannot serve
             await asyncio.sleep(_LOOK_AGAIN_S)
@@ -236,6 +240,7 @@ class Runtime:
     async def __aenter__(self) -> Runtime:
         if any(binding.planner is not None for binding in self.context.bindings.values()):
             await self.operations.recover()
+            await self._late.start()
         return self
 
     async def __aexit__(
@@ -312,6 +317,9 @@ def _refuse_odd_details(details: dict[str, Any], binding: ToolBinding | None) ->
     for name in details.keys() & _SEVERAL.keys():
         kind, meant = _SEVERAL[name]
         details[name] = require_all(f"{name}=", details[name], kind, meant)
+    withheld = details.get("withheld", {})
+    if not isinstance(withheld, dict) or not all(type(text) is str for pair in withheld.items() for text in pair):
+        raise ConfigError(f"withheld= is a dict of names of tools, each with why, not {withheld!r:.80}")
     if binding is not None and details.get("constants"):
         known = binding.tool.roles
         refuse_unknown(f"constants=: {binding.tool.name}", details["constants"], known)

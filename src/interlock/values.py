@@ -136,6 +136,8 @@ class Call(Value, frozen=True):
     """Of a call that is made again from its record: the claim that stands there. Under another it is another change."""
     offered: tuple[str, ...] = ()
     """The tools that the caller's turn offers at this point; empty: all that policy allows."""
+    withheld: dict[str, str] = {}
+    """Tools that may not be called in the caller's turn, each with why."""
     budgets: tuple[Budget, ...] = ()
     """Budgets of the turn's own, beside those of the policy."""
     root_turn: str | None = None

@@ -218,7 +218,7 @@ async def test_a_model_that_hangs_is_given_up(tmp_path: Path) -> None:
 
 
 async def test_names_that_mean_the_same_are_looked_at(tmp_path: Path) -> None:
-    from interlock.answers.intents import Embedder
+    from interlock.embedding import MiniLm
 
     docs = clean_families("lateral-raise")
     some = next(doc for key, doc in docs.items() if key == "exercise:lateral-raise-lateral-raise-dumbbell")
@@ -235,5 +235,5 @@ async def test_names_that_mean_the_same_are_looked_at(tmp_path: Path) -> None:
         {k[9:]: d for k, d in docs.items() if k.startswith("exercise:")},
         {},
     )
-    found = find_near_duplicates(family, Embedder().embed)
+    found = find_near_duplicates(family, MiniLm().embed)
     assert ("exercise:lateral-raise-x", False) in {(issue.target, issue.certain) for issue in found}

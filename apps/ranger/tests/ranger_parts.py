@@ -43,7 +43,7 @@ def problem(outcome: Outcome) -> Problem:
 
 
 def policy_text(app: App) -> str:
-    assert app.policy is not None
+    assert isinstance(app.policy, Path)
     return app.policy.read_text(encoding="utf-8")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from interlock.answers.grounding import Vocabulary
 from interlock.answers.intents import Classifier, Intent
 from interlock.answers.requirements import Need, Requirement, count_calls, leaves
+from interlock.answers.wishes import Wish
 from interlock.answers.workflows import Workflow
 from interlock.errors import ConfigError
 from interlock.values import Value
@@ -41,6 +42,10 @@ class Agent(Value, frozen=True):
     """A second model (`provider:name`) that is asked whether the results entail each sentence; empty: none is."""
     workflow: Workflow | None = None
     """Its way of working, where a turn does not say another: budgets, phases, when to stop."""
+    works: tuple[Workflow, ...] = ()
+    """Ways of working that it offers, each by its name: `work="research"`, `interlock ask APP … --work research`."""
+    wishes: tuple[Wish, ...] = ()
+    """What users may ask a turn not to do, and which tools are withheld then."""
 
     def __post_init__(self) -> None:
         check_fields(self, f"agent {self.name!r:.80}")
@@ -48,10 +53,21 @@ class Agent(Value, frozen=True):
             raise ConfigError(f"{self.name}: enforcement is {' or '.join(ENFORCEMENT)}, not {self.enforcement!r}")
         if self.max_retries < 0 or self.deadline_s <= 0:
             raise ConfigError(f"{self.name}: max_retries must not be negative, and deadline_s must be above 0")
+        names = [one.name for one in self.works]
+        if len(set(names)) < len(names):
+            raise ConfigError(f"{self.name}: two of its ways of working have one name: {', '.join(sorted(names))}")
         needed = [leaf.tool for requirement in self.requirements() for leaf in leaves(requirement)]
         strange = sorted(set(needed) - set(self.tools))
         if strange:
             raise ConfigError(f"{self.name}: it requires {', '.join(strange)}, which it does not have")
+
+    def work(self, name: str) -> Workflow:
+        """The way of working that it offers under a name."""
+        known = {one.name: one for one in (*self.works, *([] if self.workflow is None else [self.workflow]))}
+        if name not in known:
+            what = f"it offers {', '.join(sorted(known))}" if known else "it offers none (Agent.works)"
+            raise ConfigError(f"{self.name!r} has no way of working {name!r}; {what}")
+        return known[name]
 
     def requirements(self) -> tuple[Requirement, ...]:
         """Everything that its answers may need."""

@@ -20,7 +20,7 @@ from interlock.answers.statements import with_closing_line
 from interlock.answers.statements.recorded import recorded_effects
 from interlock.answers.workflows import Workflow
 from interlock.engine import EngineContext
-from interlock.errors import NotAllowed
+from interlock.errors import ConfigError, NotAllowed
 from interlock.operations.approvals import record_decision, refuse_forged
 from interlock.operations.ledger_writer import LedgerWriter, payload_of, store_digest
 from interlock.ports import Query, Store
@@ -28,6 +28,7 @@ from interlock.records import Stored
 from interlock.review import voice_of
 from interlock.state import Ticket, TicketKind, TicketState
 from interlock.transitions import DecideTicket
+from interlock.values import Json
 
 Settlements = tuple[Settled, ...]
 
@@ -89,7 +90,7 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
         parent=opened.parent,
         run=opened.run,
         mode=opened.mode,
-        workflow=None if payload.get("workflow") is None else msgspec.convert(payload["workflow"], Workflow),
+        workflow=_workflow_of(turn, payload.get("workflow")),
         given=tuple(n if isinstance(n, int) else msgspec.convert(n, Source) for n in payload.get("given", ())),
         on_behalf_of=opened.on_behalf_of,
         root_turn=opened.root_turn,
@@ -100,6 +101,16 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
         said=tuple(reply["reply"] for _event, reply in replies if isinstance(reply.get("reply"), str)),
         units=opened.units,
     )
+
+
+def _workflow_of(turn: str, kept: Json) -> Workflow | None:
+    """The way of working that a turn was opened with."""
+    try:
+        return None if kept is None else msgspec.convert(kept, Workflow)
+    except (msgspec.ValidationError, ConfigError) as error:
+        raise NotAllowed(
+            f"turn {turn!r} was opened with what is no way of working any more: {error}; open a new one"
+        ) from None
 
 
 def refuse_others_reply(asked: Asked, principal: str, on_behalf_of: str | None) -> None:

@@ -21,6 +21,8 @@ from interlock.answers.requirements import Requirement, leaves, need
 from interlock.answers.result import TurnResult
 from interlock.answers.sessions.session import Session, answer_question
 from interlock.answers.turn import Turn
+from interlock.answers.wishes import Withheld
+from interlock.answers.work.sites import require_suffixes
 from interlock.answers.workflows import Workflow
 from interlock.canonical import did_you_mean
 from interlock.config import parse_mode
@@ -45,6 +47,10 @@ class TurnDetails(TypedDict, total=False):
     mode: Mode | str
     workflow: Workflow
     """A way of working: budgets, phases with their tools, when to stop."""
+    work: str
+    """One of the ways of working that the agent offers, by its name."""
+    withheld: Sequence[Withheld]
+    """Tools that may not be called in it, nor in turns that it opens."""
     carried: Carried
     """What another agent had to call for this question, where it was handed over."""
     given: Sequence[Source | int]
@@ -106,7 +112,8 @@ class Answers:
             on_behalf_of=details.get("on_behalf_of"),
             mode=None if mode is None else parse_mode(mode),
             given=tuple(details.get("given", ())),
-            workflow=details.get("workflow") or agent.workflow,
+            workflow=None if classified.chat else _workflow(agent, details),
+            withheld=tuple(details.get("withheld", ())),
             carried=details.get("carried"),
         )
 
@@ -212,12 +219,27 @@ class Answers:
         return Turn(self.runtime, agent, asked, self.classify, self._judges)
 
 
+def _workflow(agent: Agent, details: TurnDetails) -> Workflow | None:
+    """The way of working of a turn: what its caller says, or the agent's."""
+    work = details.get("work")
+    found = details.get("workflow") or agent.workflow if work is None else agent.work(work)
+    if found is not None and found.counts_sources:
+        require_suffixes()
+    return found
+
+
 def _refuse_odd_details(details: TurnDetails) -> None:
     if details.get("requires") is not None:
         meant = "the name of a tool or a requirement such as need('lookup')"
         require_kind("requires=", details["requires"], Requirement | str, meant)
     if details.get("workflow") is not None:
         require_kind("workflow=", details["workflow"], Workflow, "an interlock.answers.workflows.Workflow")
+    if details.get("work") is not None:
+        require_kind("work=", details["work"], str, "the name of one of the agent's ways of working")
+        if details.get("workflow") is not None:
+            raise ConfigError("a turn has one way of working: give work= or workflow=, not both")
+    if "withheld" in details:
+        require_all("withheld=", details["withheld"], Withheld, "interlock.answers.wishes.Withheld")
     if details.get("carried") is not None:
         require_kind("carried=", details["carried"], Carried, "an interlock.answers.asked.Carried")
     if "given" in details:

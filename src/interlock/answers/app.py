@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -26,8 +27,8 @@ class App(msgspec.Struct, frozen=True, kw_only=True):
     """The first one answers unless another is named."""
     tools: tuple[Tool, ...] = ()
     """Its tools; empty: those of the settings."""
-    policy: Path | None = None
-    """Its policy; None: that of the settings."""
+    policy: Path | Mapping[str, Any] | None = None
+    """Its policy, as a file or a dict; None: that of the settings."""
     description: str = ""
     present: Callable[[Sequence[Outcome]], Iterable[object]] | None = None
     """What `interlock ask` prints after an answer, made from the successful calls behind it: tables, maps."""

@@ -8,6 +8,7 @@ from interlock.answers.intents import Classified
 from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement, leaves
 from interlock.answers.sessions.context import EarlierCall, SessionPlace
 from interlock.answers.sessions.settled import Settled
+from interlock.answers.wishes import Withheld
 from interlock.answers.workflows import Workflow
 from interlock.config import TextLimits
 from interlock.errors import ConfigError
@@ -48,6 +49,8 @@ class Again(Value, frozen=True):
 
     prompt: str
     tool: str | None = None
+    stays: bool = False
+    """The draft was a plan, or talk in its place, and stays in the conversation."""
 
 
 class ModelState(Value, frozen=True):
@@ -117,6 +120,8 @@ class Asked(Value, frozen=True):
     """What was said to the questions that this turn has asked."""
     reply: UserReply | None = None
     """The last of these, where the turn is gone on with by it."""
+    withheld: tuple[Withheld, ...] = ()
+    """The tools that may not be called, as whoever opens the turn says."""
     units: tuple[str, ...] = ()
     """The units that are asked for, here or in the turn of the session that this one goes on from."""
 

@@ -20,6 +20,7 @@ _MET = (
     TurnOutcome.RETRY_SUCCEEDED,
     TurnOutcome.FORCED,
     TurnOutcome.SKIPPED_NO_REQUIREMENTS,
+    TurnOutcome.PARTIAL,  # whoever asked then gives a partial answer itself
 )
 
 

@@ -11,7 +11,7 @@ from interlock.answers.events import Finished, event_of
 from interlock.answers.ladder import TurnOutcome
 from interlock.records import Stored
 
-_PASSED = (TurnOutcome.PASSED, TurnOutcome.RETRY_SUCCEEDED, TurnOutcome.FORCED)
+_PASSED = (TurnOutcome.PASSED, TurnOutcome.RETRY_SUCCEEDED, TurnOutcome.FORCED, TurnOutcome.PARTIAL)
 _RETRIED = (TurnOutcome.RETRY_SUCCEEDED, TurnOutcome.FORCED, TurnOutcome.ESCALATED)
 TARGETS = {"first_pass": 0.90, "combined": 0.99, "escalated": 0.01, "overhead_ms": 100.0}
 ALARMS = {"first_pass": 0.85, "combined": 0.95, "escalated": 0.05, "overhead_ms": 500.0}

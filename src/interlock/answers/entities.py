@@ -14,8 +14,8 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from interlock.answers.intents.wordpiece import vocabulary
 from interlock.answers.requirements import NamedEntity, Need, Requirement
+from interlock.embedding.wordpiece import vocabulary
 from interlock.tools import Tool, names_of_values, normalize
 from interlock.tools.name_index import NameIndex, kind_words
 from interlock.values import Json, Value

@@ -9,11 +9,12 @@ import msgspec
 from interlock.answers.ladder import TurnOutcome
 from interlock.answers.requirements import NOTHING, AllOf, AnyOf, Need
 from interlock.answers.result import TurnStatus
+from interlock.answers.wishes import Withheld
 from interlock.models.messages import Usage
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter
 from interlock.records import Stored
 from interlock.transitions import Transition
-from interlock.values import Json, Mode, Value
+from interlock.values import Budget, Json, Mode, Value
 
 TURN = "interlock.turn"
 """What stands in the tool column of a turn's own records."""
@@ -47,6 +48,10 @@ class Opened(Value, frozen=True, tag_field="event", tag="opened"):
     """Its turns before this one: what the user has said there, and what tools have returned, is known here, too."""
     units: tuple[str, ...] = ()
     """The units in which it is to be answered, as the user has called them in this turn or in one it goes on from."""
+    withheld: tuple[Withheld, ...] = ()
+    """The tools that may not be called in it, nor in turns that it opens, and why."""
+    budgets: tuple[Budget, ...] = ()
+    """What its calls spend beside the budgets of the policy: of its way of working, and of that of the turn above."""
 
 
 class Joined(Value, frozen=True, tag_field="event", tag="joined"):
@@ -80,6 +85,8 @@ class Reopened(Value, frozen=True, tag_field="event", tag="reopened"):
     """A turn that waited is gone on with."""
 
     agent: str
+    withheld: tuple[Withheld, ...] = ()
+    """The tools that may not be called in it, with what was said since."""
 
 
 class Retried(Value, frozen=True, tag_field="event", tag="retried"):
@@ -127,7 +134,42 @@ class Delegated(Value, frozen=True, tag_field="event", tag="delegated"):
 class Planned(Value, frozen=True, tag_field="event", tag="planned"):
     """The model wrote the plan that its way of working wants."""
 
-    steps: int
+    steps: int = 0
+    questions: tuple[str, ...] = ()
+    """Its sub-questions, each as it was written."""
+    usage: Usage = Usage()
+    model_calls: int = 0
+
+
+class Talked(Value, frozen=True, tag_field="event", tag="talked"):
+    """The model spoke where a plan or a call was due; the words lie beside the record."""
+
+    usage: Usage = Usage()
+    model_calls: int = 0
+
+
+class Sourced(Value, frozen=True, tag_field="event", tag="sourced"):
+    """A result counts as a source."""
+
+    record: int
+    """Of the call that returned it."""
+    tool: str
+    name: str
+    """What the tool calls it: its address."""
+    site: str
+    """Whose it is: the domain that somebody registered."""
+    digest: str
+    """Of the words that it says."""
+    questions: tuple[int, ...] = ()
+    """The sub-questions of the plan that it speaks to, by their numbers from 1."""
+
+
+class PhaseBegun(Value, frozen=True, tag_field="event", tag="phase"):
+    """The work has come to its next phase."""
+
+    name: str
+    why: str = ""
+    """Why the one before was left early."""
 
 
 class Noted(Value, frozen=True, tag_field="event", tag="noted"):
@@ -194,6 +236,9 @@ TurnEvent = (
     | Judged
     | Delegated
     | Planned
+    | Talked
+    | Sourced
+    | PhaseBegun
     | Noted
     | Offered
     | Finished

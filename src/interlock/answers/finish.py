@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,9 @@ from interlock.answers.result import Action, TurnResult, TurnStatus
 from interlock.answers.sessions.when import age_notes
 from interlock.answers.statements import TurnEffect, with_closing_line
 from interlock.answers.statements.recorded import recorded_effects
+from interlock.answers.work.cross_checks import Trace, cross_check
+from interlock.answers.work.gaps import Gaps
+from interlock.answers.workflows import SourceRead, SourceRule
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
 from interlock.models import Usage
@@ -58,6 +62,11 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     asks: AskedBack | None = None
     given: tuple[Source, ...] = ()
     """What was handed in beside the results: an answer that rests on a record of an earlier turn says how old it is."""
+    gaps: Gaps | None = None
+    """What an answer does not cover; None if it is whole."""
+    read: tuple[SourceRead, ...] = ()
+    """The sources that its way of working has counted."""
+    rule: SourceRule = SourceRule()
 
 
 async def finish_turn(
@@ -177,6 +186,7 @@ def _common(ending: TurnEnd, history: History) -> dict[str, Any]:
         "overhead_us": ending.overhead_us,
         "sources": history.data_sources,
         "records": history.records,
+        **({} if ending.gaps is None else {"partial": True, "gaps": ending.gaps.found}),
     }
 
 
@@ -186,15 +196,37 @@ def _pass(
     ages, claims = age_notes(ending.grounded, ending.given, ctx.clock.now_us()), ending.grounded.claims
     if claims:
         claims = cite_claims(claims, facts_of(ending.agent, history, ending.given, ctx))
+    if claims and ending.read:
+        claims = cross_check(claims, ending.read, history.sources, ending.rule, _tracer(ending, history, ctx))
+    sure = [claim.confidence for claim in claims if claim.confidence is not None]
+    sure += [] if history.confidence is None else [history.confidence]
+    status = TurnStatus.CONVERSATION if ending.conversation else TurnStatus.VERIFIED
     return TurnResult(
         **common,
-        status=TurnStatus.CONVERSATION if ending.conversation else TurnStatus.VERIFIED,
-        outcome=outcome,
-        verified=not ending.conversation,
-        answer=prompts.add_notes(ending.draft, (*say_notes(history.notes, ending.words), *ending.notes, *ages)),
+        status=status if ending.gaps is None else TurnStatus.PARTIAL,
+        outcome=outcome if ending.gaps is None else TurnOutcome.PARTIAL,
+        verified=not ending.conversation and ending.gaps is None,
+        answer=prompts.add_notes(ending.draft, (*say_notes(history.notes, ending.words), *_notes(ending), *ages)),
         claims=claims,
-        confidence=history.confidence,
+        confidence=min(sure, default=None),
+        reason="" if ending.gaps is None else ending.gaps.note,
     )
+
+
+def _tracer(ending: TurnEnd, history: History, ctx: EngineContext) -> Trace:
+    """Holds the draft against some of the evidence alone."""
+
+    def trace(sources: Sequence[Source]) -> Grounded:
+        tools = {name: binding.tool for name, binding in ctx.bindings.items()}
+        words, meanings = ending.agent.vocabulary, history.kept.meanings(tools)
+        known = (*sources, Source("question", ending.words, echo=True))
+        return ground_safely(ending.draft, known, words, ctx.limits, meanings, history.kept)
+
+    return trace
+
+
+def _notes(ending: TurnEnd) -> tuple[str, ...]:
+    return ending.notes if ending.gaps is None else (*ending.notes, ending.gaps.note)
 
 
 def _render(ending: TurnEnd, history: History, common: dict[str, Any], step: Render, ctx: EngineContext) -> TurnResult:
@@ -204,12 +236,12 @@ def _render(ending: TurnEnd, history: History, common: dict[str, Any], step: Ren
     names = [intent.name.replace("_", " ") for intent in ending.agent.intents]
     notes = say_notes(history.notes, ending.words)
     otherwise = "\n".join(notes) or prompts.no_data_text(names)
-    answer = prompts.add_notes(text or otherwise, (*notes, *ending.notes))
+    answer = prompts.add_notes(text or otherwise, (*notes, *_notes(ending)))
     return TurnResult(
         **common,
-        status=TurnStatus.RENDERED,
-        outcome=step.outcome,
-        verified=True,
+        status=TurnStatus.RENDERED if ending.gaps is None else TurnStatus.PARTIAL,
+        outcome=step.outcome if ending.gaps is None else TurnOutcome.PARTIAL,
+        verified=ending.gaps is None,
         answer=answer,
         claims=tuple(
             claim
@@ -218,7 +250,7 @@ def _render(ending: TurnEnd, history: History, common: dict[str, Any], step: Ren
             if claim.how != "unsupported"
         ),
         confidence=history.confidence,
-        reason=step.reason,
+        reason=step.reason if ending.gaps is None else f"{ending.gaps.note}; {step.reason}",
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
 from typing import assert_never
 
 from msgspec import field
@@ -21,23 +20,26 @@ from interlock.answers.events import (
     Noted,
     Offered,
     Opened,
+    PhaseBegun,
     Planned,
     Reopened,
     Replied,
     Retried,
     Reviewed,
+    Sourced,
+    Talked,
     TurnEvent,
     event_of,
 )
 from interlock.answers.grounding import Source
 from interlock.answers.grounding.kept_evidence import KeptEvidence
+from interlock.answers.ladder import TurnOutcome
 from interlock.answers.notes import Note, notes_of
 from interlock.answers.requirements import CallSeen
 from interlock.engine import TurnTail
-from interlock.errors import ConfigError
 from interlock.models.messages import Usage
 from interlock.operations.ledger_writer import payload_of
-from interlock.ports import Faults, Query, Store
+from interlock.ports import Faults, Store
 from interlock.reasons import Reason
 from interlock.records import Content, Stored
 from interlock.tools import MARK
@@ -61,8 +63,14 @@ class History(Value, frozen=True):
     children: tuple[str, ...] = ()
     below: tuple[CallSeen, ...] = ()
     """The calls of the turns that it delegated to."""
-    planned: bool = False
-    """The model has written the plan that its workflow wants."""
+    steps: tuple[tuple[int, Planned | Talked], ...] = ()
+    """What the model has written where a plan or a call was due, each with its record."""
+    sourced: tuple[Sourced, ...] = ()
+    """The results that count as sources."""
+    phase: str = ""
+    """The phase that its workflow has come to, if it has left the first."""
+    partial: tuple[str, ...] = ()
+    """The agents that it asked, and that gave only a partial answer."""
     offered: tuple[str, ...] | None = None
     """The tools that were offered last; None: all of the agent's."""
     replied_at: int = 0
@@ -78,6 +86,12 @@ class History(Value, frozen=True):
     """What an answer must say whatever the model writes: changes that were only planned, nothing on file."""
     kept: KeptEvidence = field(default_factory=KeptEvidence)
     """What was read in its sources for an earlier draft; it lasts as long as the turn is held."""
+
+    @property
+    def short(self) -> tuple[str, ...]:
+        """The agent, where its answer was a partial one."""
+        ended = self.finished
+        return (ended.agent,) if ended is not None and ended.outcome is TurnOutcome.PARTIAL else ()
 
     @property
     def own(self) -> tuple[CallSeen, ...]:
@@ -112,7 +126,7 @@ class Histories:
     """The histories of a turn and of those it delegated to: a record is decoded once, however often they are read."""
 
     def __init__(self, store: Store, faults: Faults | None = None) -> None:
-        self._store = store
+        self.store = store
         self._faults = faults
         self._folds: dict[str, _Fold] = {}
         self._kept = KeptEvidence()
@@ -126,13 +140,14 @@ class Histories:
     async def _read(self, turn: str, evidence: bool, depth: int) -> History:
         fold = self._folds.get(turn)
         if fold is None or not await fold.catch_up(evidence=evidence):
-            fold = self._folds[turn] = _Fold(self._store, turn, TurnTail(self._store, turn, self._faults))
+            fold = self._folds[turn] = _Fold(self.store, turn, TurnTail(self.store, turn, self._faults))
             await fold.catch_up(evidence=evidence)
         history = fold.history(evidence=evidence)
         sources, named, notes = list(history.sources), list(history.data_sources), list(history.notes)
         below: list[CallSeen] = []
         confidences = [] if history.confidence is None else [history.confidence]
         own: list[CallSeen] = []
+        partial: list[str] = []
         for child in history.children if depth else ():
             inner = await self._read(child, evidence, depth - 1)
             # Children first, so that a figure is traced to where it was computed before who passed it on.
@@ -141,10 +156,12 @@ class Histories:
             own += (*inner.own, *inner.inner)
             notes += inner.notes
             below += (*inner.calls, *inner.below)
+            partial += inner.short
             confidences += [] if inner.confidence is None else [inner.confidence]
         return replace(
             history,
             inner=tuple(own),
+            partial=tuple(dict.fromkeys(partial)),
             sources=tuple(sources),
             below=tuple(below),
             confidence=min(confidences, default=None),  # an answer is as sure as the least sure result
@@ -187,7 +204,7 @@ class _Fold:
             record, content = self._unweighed[0]
             # Whoever was asked has a turn of its own: what it said is prose of a model, in whatever form it came back.
             asked = {event.agent for event in self._events.values() if isinstance(event, Delegated)}
-            source = await _source(self._store, record, content, is_prose=record.tool in asked)
+            source = await source_of(self._store, record, content, is_prose=record.tool in asked)
             self._evidence[record.id] = _Evidence(source, content.result_confidence, notes_of(record, content))
             self._unweighed.popleft()
         return True
@@ -211,7 +228,7 @@ class _Fold:
         """What they say."""
         history = History(turn=self._turn)
         for number, event in sorted(self._events.items()):
-            history = _after(history, event)
+            history = _after(history, event, number)
             if isinstance(event, Replied):  # from here on it is asked again, knowing more
                 history = replace(history, retries=0, corrected=False, forced=(), replied_at=number)
         found = [item for _number, item in sorted(self._evidence.items())] if evidence else []
@@ -233,7 +250,7 @@ class _Evidence(Value, frozen=True):
     notes: tuple[Note, ...]
 
 
-def _after(history: History, event: TurnEvent) -> History:
+def _after(history: History, event: TurnEvent, number: int) -> History:
     match event:
         case Opened():
             return replace(history, opened=event)
@@ -244,8 +261,8 @@ def _after(history: History, event: TurnEvent) -> History:
             return replace(history, forced=(*history.forced, tool), usage=usage, model_calls=calls)
         case Delegated(child=child):
             return replace(history, children=(*history.children, child))
-        case Planned():
-            return replace(history, planned=True)
+        case Planned() | Talked() | Sourced() | PhaseBegun():
+            return _after_work(history, event, number)
         case Noted(text=text):
             return replace(history, said=(*history.said, text))
         case Offered(tools=tools):
@@ -255,6 +272,20 @@ def _after(history: History, event: TurnEvent) -> History:
             return replace(history, finished=finished, usage=usage, model_calls=calls)
         case Reopened() | Replied() | Reviewed() | Joined() | Judged():
             return history
+        case _:
+            assert_never(event)
+
+
+def _after_work(history: History, event: Planned | Talked | Sourced | PhaseBegun, number: int) -> History:
+    """What happens to the way of working of a turn."""
+    match event:
+        case Planned(usage=usage, model_calls=calls) | Talked(usage=usage, model_calls=calls):
+            usage, calls = (usage, calls) if calls else (history.usage, history.model_calls)
+            return replace(history, steps=(*history.steps, (number, event)), usage=usage, model_calls=calls)
+        case Sourced():
+            return replace(history, sourced=(*history.sourced, event))
+        case PhaseBegun(name=name):
+            return replace(history, phase=name)
         case _:
             assert_never(event)
 
@@ -315,7 +346,7 @@ def _was_made_since(parked: CallSeen, calls: list[CallSeen]) -> bool:
     )
 
 
-async def _source(store: Store, record: Stored, content: Content, *, is_prose: bool) -> Source:
+async def source_of(store: Store, record: Stored, content: Content, *, is_prose: bool) -> Source:
     """What a record can prove: not the arguments of a read, which a model chose, but those of a change."""
     whole = await payload_of(store, record.id, content) if content.payload else {"value": content.value}
     made = _changes(content) and record.status == Status.OK
@@ -338,53 +369,3 @@ async def _source(store: Store, record: Stored, content: Content, *, is_prose: b
         apart += ("value", "summary")
     about, trusted = whole.get("arguments", content.arguments), content.trust is Trust.TRUSTED
     return Source(f"record {record.id}", kept, apart, tool=record.tool or "", about=about, trusted=trusted)
-
-
-async def outermost(store: Store, parent: str | None) -> str | None:
-    """The turn in which a delegation began: what is done further down is paid from its budget."""
-    if parent is None:
-        return None
-    async for record in store.records(Query(turn=parent)):
-        event = event_of(record)
-        if isinstance(event, Opened):
-            return event.root_turn or parent
-    return parent
-
-
-async def words_of_user(store: Store, turn: str) -> str:
-    """What the user has said in the turn in which a delegation began; nothing, if that is not kept any more."""
-    said = []
-    async for record in store.records(Query(turn=turn)):
-        if isinstance(event_of(record), Opened | Replied):
-            payload = await payload_of(store, record.id, record.content())
-            said.append(str(payload.get("user_words") or payload.get("question") or payload.get("reply") or ""))
-    return "\n".join(said)
-
-
-async def _agents_asked_in(store: Store, turn: str | None) -> set[str]:
-    """The agents that a turn has delegated to: what their calls returned there is prose of a model."""
-    if turn is None:
-        return set()
-    events = [event_of(record) async for record in store.records(Query(turn=turn))]
-    return {event.agent for event in events if isinstance(event, Delegated)}
-
-
-async def given_sources(store: Store, given: Sequence[Source | int], here: str | None = None) -> tuple[Source, ...]:
-    """Evidence that was handed in: chunks as they are, records by their numbers, and of when they are.
-
-    `here`: the turn that handed the same question over. What was found there is as new as what is found now.
-    """
-    found = []
-    for item in given:
-        if isinstance(item, Source):
-            found.append(item)
-            continue
-        records = [record async for record in store.records(Query(after=item - 1, until=item))]
-        # Records of turns hold drafts and questions: what a model wrote once must not become its own evidence.
-        if not records or records[0].kind != "call":
-            raise ConfigError(f"there is no record {item} of a call that an answer could rest on")
-        asked = await _agents_asked_in(store, records[0].turn)
-        source = await _source(store, records[0], records[0].content(), is_prose=records[0].tool in asked)
-        is_here = here is not None and records[0].turn == here
-        found.append(source if is_here else replace(source, at_us=records[0].at_us))
-    return tuple(found)

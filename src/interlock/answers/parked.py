@@ -24,13 +24,17 @@ async def pending_ticket(ctx: EngineContext, history: History, useless: Collecti
     return names[-1] if names else None
 
 
-async def resume_approved(runtime: Runtime, history: History) -> tuple[str, ...]:
+async def resume_approved(runtime: Runtime, history: History, withheld: Collection[str] = ()) -> tuple[str, ...]:
     """Make the parked calls that were approved meanwhile, in order; the tickets that no call could be made with.
 
     An approval may be good for nothing by now, as what it was given for has changed: then the call is asked for again.
+    `withheld`: tools that may not be called in the turn any more.
     """
     useless = []
     for ticket in await _tickets(runtime.context, history, TicketState.APPROVED):
+        if ticket.tool in withheld:
+            useless.append(ticket.id)
+            continue
         try:
             await runtime.operations.resume(ticket.id)
         except NotAllowed:  # its arguments were deleted

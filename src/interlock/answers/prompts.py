@@ -14,6 +14,7 @@ from interlock.answers.agent import Agent
 from interlock.answers.grounding import Source
 from interlock.answers.ladder import Force, Retry
 from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement, describe, describe_entities
+from interlock.answers.wishes import Withheld
 from interlock.tools import Tool
 from interlock.values import Json, name_some, shorten
 
@@ -62,6 +63,12 @@ def _describe_need(need: Need) -> str:
 
 def _list(items: Sequence[str]) -> str:
     return name_some([repr(shorten(item)) for item in items])
+
+
+def withheld_text(withheld: Sequence[Withheld]) -> str:
+    """What a model is told of tools that may not be called in its turn."""
+    lines = [f"- {name_some(one.tools)}: {one.reason}" for one in withheld]
+    return "\n".join(["Withheld in this turn; calling it is refused:", *lines]) if lines else ""
 
 
 def failure_text(reason: str) -> str:

@@ -28,6 +28,7 @@ _RULES = frozenset(
         Reason.COOLDOWN,
         Reason.BUDGET_EXHAUSTED,
         Reason.RATE_LIMITED,
+        Reason.WITHHELD,
     }
 )
 """What was decided against a call, whatever it is asked for with."""

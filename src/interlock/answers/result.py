@@ -18,6 +18,8 @@ class TurnStatus(StrEnum):
     """Written by the model: every required tool succeeded, every claim is supported."""
     CONVERSATION = "conversation"
     """Nothing was asked for, and nothing is said: a fixed text, or small talk of the model's."""
+    PARTIAL = "partial"
+    """What was found until its way of working was cut short: its claims are supported, and it is not all."""
     RENDERED = "rendered"
     """The tools' results themselves, in place of a draft that could not be supported."""
     ASKED = "asked"
@@ -70,7 +72,11 @@ class TurnResult(Value, frozen=True):
     action: Action = Action.NONE
     ticket: str | None = None
     confidence: float | None = None
-    """Computed from the results: the lowest that a used tool gave."""
+    """Computed from the results: the lowest that a used tool gave, or that a claim has by the sources behind it."""
+    partial: bool = False
+    """Whether its way of working was cut short: the answer says so in a note, and what it lacks is in `gaps`."""
+    gaps: tuple[str, ...] = ()
+    """What was not reached: how many sources are missing, which sub-questions nothing was read about."""
     sources: tuple[str, ...] = ()
     records: tuple[int, ...] = ()
     model_calls: int = 0

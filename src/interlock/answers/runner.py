@@ -14,7 +14,7 @@ from interlock.answers.ladder import TurnOutcome
 from interlock.answers.result import TurnResult
 from interlock.answers.sentences import split_sentences
 from interlock.answers.turn import Turn
-from interlock.answers.workflows import Workflow, WorkflowState, advance, ends_short, is_plan, left_out, workflow_prompt
+from interlock.answers.workflows import SourceRead, distinct
 from interlock.models import Message, Model, ModelFailed, Proposal, Reply, Request, ToolCard
 from interlock.models.guarded import guarded_reply
 from interlock.tools import Tool
@@ -22,8 +22,7 @@ from interlock.values import Json, Outcome, Status, Trust, Value
 from interlock.wrong_values import require_kind, require_methods
 
 LONGEST_RESULT = 12_000
-_TRIED = (Status.OK, Status.NO_DATA, Status.FAILED, Status.UNKNOWN)
-"""Outcomes that use up the budget of a workflow."""
+_MOST_TOKENS = 1024
 
 
 class Asking(Value, frozen=True):
@@ -59,9 +58,28 @@ class NoReply(Value, frozen=True):
 
 
 class PhaseEntered(Value, frozen=True):
-    """The next phase of the workflow has begun."""
+    """A phase of the workflow has begun."""
 
     name: str
+    number: int = 1
+    of: int = 1
+    why: str = ""
+    """Why the one before was left early."""
+
+
+class PlanMade(Value, frozen=True):
+    """The model has written its plan."""
+
+    questions: tuple[str, ...]
+
+
+class SourceFound(Value, frozen=True):
+    """A source has been read."""
+
+    source: SourceRead
+    distinct: int
+    """How many distinct ones there are by now."""
+    wanted: int
 
 
 class TurnEnded(Value, frozen=True):
@@ -70,7 +88,7 @@ class TurnEnded(Value, frozen=True):
     outcome: TurnOutcome
 
 
-Progress = Asking | Called | Returned | Prompted | NoReply | PhaseEntered | TurnEnded
+Progress = Asking | Called | Returned | Prompted | NoReply | PhaseEntered | PlanMade | SourceFound | TurnEnded
 """What happens in a turn, for whoever watches."""
 Watch = Callable[[Progress], None]
 
@@ -83,12 +101,13 @@ class Runner:
         self._model = model
         self._watch = watch
         self._messages: list[Message] = [*history, Message("user", turn.asked.question)]
+        self._shown: tuple[int, bool, int] = (-1, False, 0)  # the phase, the plan and the sources that were reported
 
     async def run(self) -> TurnResult:
         """Until there is a result."""
         step: TurnResult | Again | None = None
         turn = self._turn
-        await self.begin()
+        self._report()
         if turn.asked.before is not None:
             self._messages += [Message("user", text) for text in turn.asked.said]
             self._messages += rebuild_messages(await turn.recall())
@@ -96,6 +115,7 @@ class Runner:
                 step = await turn.finish(None)
         while not isinstance(step, TurnResult):
             step = await self._round(step)
+            self._report()
         self._watch(TurnEnded(step.outcome))
         return step
 
@@ -116,35 +136,41 @@ class Runner:
         if reply.question:
             return await turn.ask(reply.question, fields=reply.asks_for)
         if not reply.proposals:
-            return await self.on_text(reply)
+            step = await turn.finish(reply.text, final=reply.final)
+            if isinstance(step, Again) and step.stays:
+                self._messages.append(Message("assistant", reply.text))
+            return step
         parked = await self._calls(reply, forced)
         goes_on = not parked and turn.replies < turn.most_replies and turn.left_s > 0
         return None if goes_on else await turn.finish(None)
 
-    def instructions(self) -> str:
-        """What the model is told before the conversation."""
-        return self._turn.instructions
-
-    async def on_text(self, reply: Reply) -> TurnResult | Again | None:
-        """A text without calls is a draft."""
-        return await self._turn.finish(reply.text, final=reply.final)
-
-    async def on_calls(self, outcomes: Sequence[Outcome]) -> None:
-        """Calls have been made."""
-
-    async def begin(self) -> None:
-        """Before the first round."""
+    def _report(self) -> None:
+        """Tell whoever watches how far the way of working has come."""
+        work = self._turn.work
+        if work is None:
+            return
+        state, phases, (shown, planned, read) = work.state, work.workflow.phases, self._shown
+        if state.plan and not planned:
+            self._watch(PlanMade(state.questions))
+        for number in range(read + 1, len(state.read) + 1):
+            source, wanted = state.read[number - 1], max(phase.done.sources for phase in phases)
+            self._watch(SourceFound(source, distinct(state.read[:number]), wanted))
+        if state.place != shown:
+            why = "" if state.cut is None else state.why
+            self._watch(PhaseEntered(phases[state.place].name, state.place + 1, len(phases), why))
+        self._shown = (state.place, state.plan, len(state.read))
 
     async def _ask(self, forced: str | None) -> Reply | NoReply:
         turn = self._turn
         facts = list_facts(await turn.facts())
         request = Request(
-            instructions="\n\n".join(part for part in (self.instructions(), facts) if part),
+            instructions="\n\n".join(part for part in (turn.instructions, facts) if part),
             messages=tuple(self._messages),
             # A model that cannot be forced, as it takes tools as text, sees nothing else to call.
             tools=tuple(card(tool) for tool in turn.tools if forced in (None, tool.name)),
             force=forced,
             task=await turn.task(),
+            max_tokens=_MOST_TOKENS if turn.work is None else turn.work.workflow.max_tokens,
         )
         self._watch(Asking(self._model.name))
         try:
@@ -175,87 +201,7 @@ class Runner:
         if reply.dropped:  # said, or the model would take them for made
             told = f"{reply.dropped} more calls were not made: propose fewer at a time."
             self._messages.append(Message("user", told))
-        await self.on_calls(outcomes)
         return any(outcome.status is Status.PARKED for outcome in outcomes)
-
-
-class WorkflowRunner(Runner):
-    """The same rounds, each in the phase that the turn is in."""
-
-    def __init__(self, turn: Turn, model: Model, watch: Watch, history: Sequence[Message], workflow: Workflow) -> None:
-        super().__init__(turn, model, watch, history)
-        self._workflow = workflow
-        self._place = 0
-        self._seen = WorkflowState()
-        self._sources: set[str] = set()
-
-    async def begin(self) -> None:
-        """Where the work stands: at its beginning, or where a turn that is reopened was left."""
-        before = self._turn.asked.before
-        if before is not None:
-            self._sources.update(before.data_sources)
-            self._seen = WorkflowState(plan=before.planned, sources=len(self._sources))
-            for call in before.calls:
-                self._count(call.status)
-        await self._move()
-
-    def instructions(self) -> str:
-        """The agent's, and where the work stands."""
-        return f"{super().instructions()}\n\n{workflow_prompt(self._workflow, self._place, self._seen)}"
-
-    async def on_text(self, reply: Reply) -> TurnResult | Again | None:
-        """A text: the plan, an answer where one may be given, or talk where a call was due."""
-        phase = self._workflow.phases[self._place]
-        if phase.done.plan and not self._seen.plan and is_plan(reply.text):
-            self._seen = msgspec.structs.replace(self._seen, plan=True, idle=0)
-            self._messages.append(Message("assistant", reply.text))
-            await self._turn.plan(reply.text)
-        elif phase.answers:
-            return await self._turn.finish(reply.text, final=reply.final)
-        else:
-            self._seen = msgspec.structs.replace(self._seen, idle=self._seen.idle + 1)
-            self._messages.append(Message("assistant", reply.text))
-            self._messages.append(Message("user", workflow_prompt(self._workflow, self._place, self._seen)))
-        self._turn.replies += 1
-        await self._go_on()
-        spent = self._turn.replies >= self._turn.most_replies or self._turn.left_s <= 0
-        return await self._turn.finish(None) if spent else None
-
-    async def on_calls(self, outcomes: Sequence[Outcome]) -> None:
-        """Count what the calls brought, and go on to the phase that is due."""
-        for outcome in outcomes:
-            self._sources.update(outcome.sources if outcome.ok else ())
-            self._count(outcome.status)
-        await self._go_on()
-
-    def _count(self, status: Status) -> None:
-        good = status is Status.OK
-        self._seen = msgspec.structs.replace(
-            self._seen,
-            made=self._seen.made + (status in _TRIED),
-            succeeded=self._seen.succeeded + good,
-            failures=0 if good else self._seen.failures + 1,
-            sources=len(self._sources),
-            idle=0,
-        )
-
-    async def _go_on(self) -> None:
-        why = ends_short(self._workflow, self._seen, self._turn.agent.max_retries)
-        last = len(self._workflow.phases) - 1
-        # Straight to the last phase: a partial answer that says so is better than none.
-        if why and self._place < last:
-            lacks = left_out(self._workflow, self._place, self._seen)
-            if lacks:
-                await self._turn.note(f"this is a partial answer: {why}, and {lacks}")
-            self._place = last
-        await self._move()
-
-    async def _move(self) -> None:
-        before, self._place = self._place, advance(self._workflow, self._place, self._seen)
-        phase = self._workflow.phases[self._place]
-        await self._turn.offer(phase.tools)
-        if before != self._place:
-            self._watch(PhaseEntered(phase.name))
 
 
 class Driven(msgspec.Struct, frozen=True):
@@ -284,14 +230,11 @@ async def run_turn(
     """
     require_kind("what run_turn drives", turn, Turn, "a turn of Answers.turn that was entered")
     require_methods("a model", model, ("reply",), "one of interlock.models.open_model('local'), or of your own")
-    workflow, seen = turn.asked.workflow, watch or _ignore
+    seen = watch or _ignore
     # For tools that delegate: they are called with arguments and a context, and know neither turn nor model.
     mark = DRIVEN.set(Driven(turn, model, seen))
     try:
-        if workflow is None:
-            result = await Runner(turn, model, seen, history).run()
-        else:
-            result = await WorkflowRunner(turn, model, seen, history, workflow).run()
+        result = await Runner(turn, model, seen, history).run()
     finally:
         DRIVEN.reset(mark)
     if on_text is not None:

@@ -8,10 +8,10 @@ from interlock.answers.grounding import default_vocabulary
 from interlock.answers.requirements import Requirement, next_needs, sure_values
 from interlock.answers.sessions.settled import find_settled
 from interlock.answers.sessions.units import asked_units
-from interlock.models.messages import Task
+from interlock.models.messages import Task, WorkTask
 
 
-def make_task(agent: Agent, asked: Asked, missing: Requirement | None) -> Task:
+def make_task(agent: Agent, asked: Asked, missing: Requirement | None, work: WorkTask | None = None) -> Task:
     """What is known about the question, and of the call that is due next."""
     classified, needs = asked.classified, () if missing is None else next_needs(missing)
     settled = find_settled(needs[0], asked.settled) if needs else None
@@ -27,5 +27,6 @@ def make_task(agent: Agent, asked: Asked, missing: Requirement | None) -> Task:
         settled={} if settled is None else settled.arguments,
         remembered={} if settled is None else settled.remembered,
         units=asked.units or asked_units(asked.question, agent.vocabulary or default_vocabulary()),
+        work=work,
         vocabulary=agent.vocabulary,
     )

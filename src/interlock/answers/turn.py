@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -14,17 +14,19 @@ from interlock.answers.asked import Again, Asked, ModelState, refuse_long_questi
 from interlock.answers.child_turns import missing_above, unmet_child
 from interlock.answers.citations import NumberedFact
 from interlock.answers.draft_check import check_draft, facts_of, print_draft
-from interlock.answers.events import Abandoned, AskedBack, Noted, Offered, Planned, TurnLog
+from interlock.answers.events import Abandoned, AskedBack, Noted, Offered, TurnLog
 from interlock.answers.finish import TurnEnd, finish_turn
+from interlock.answers.given import given_sources
 from interlock.answers.grounding import Grounded, Source
 from interlock.answers.hidden_values import redacted_names
-from interlock.answers.history import Histories, History, given_sources, outermost, words_of_user
+from interlock.answers.history import Histories, History
 from interlock.answers.intents import Classified
 from interlock.answers.judge import Judges, judge_draft
-from interlock.answers.ladder import Ask, Force, Pass, Retry, Step, TurnState, next_step
+from interlock.answers.ladder import Ask, Force, Pass, Render, Retry, Step, TurnState, next_step
 from interlock.answers.missing import Missing, missing_of
 from interlock.answers.parked import pending_ticket, resume_approved, with_denials
-from interlock.answers.prompts import instructions, retry_prompt, which_is_meant
+from interlock.answers.prompts import instructions, no_data_text, retry_prompt, which_is_meant, withheld_text
+from interlock.answers.proposals import make_calls
 from interlock.answers.requirements import Requirement, tool_names
 from interlock.answers.result import TurnResult
 from interlock.answers.sessions.asked_back import describe_question
@@ -32,17 +34,25 @@ from interlock.answers.sessions.describe import describe_session
 from interlock.answers.sessions.follow_up import settle_child
 from interlock.answers.small_talk import only_talks, small_talk
 from interlock.answers.task import make_task
-from interlock.answers.turn_records import attempt_event, judged_event, log_opening, log_reopening, opening_event
+from interlock.answers.turn_records import Opening, attempt_event, judged_event, log_beginning
+from interlock.answers.turn_state import Findings, turn_state
+from interlock.answers.wishes import Withheld, withheld_tools
+from interlock.answers.work.cross_checks import rule_of
+from interlock.answers.work.gaps import find_gaps
+from interlock.answers.work.inherited import budgets_of, inherited_from, withheld_in
+from interlock.answers.work.ongoing import OngoingWork
+from interlock.answers.workflows import Phase, SourceRule
 from interlock.errors import ConfigError, NotAllowed
 from interlock.models.messages import Proposal, Task, Usage
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.runtime import Runtime
 from interlock.tools import Tool
 from interlock.tools.long_texts import leave_loop, size_of
-from interlock.values import Budget, Effect, Json, Outcome
+from interlock.values import Budget, Json, Outcome
 
 Classify = Callable[[Agent, str], Classified]
 _LONGEST_ID = 200  # the id is a model's own words, and stands in a column of the ledger
+_ANY = SourceRule()
 _NONE = ("(none)",)
 """Offered where no tool is: an empty list would mean all."""
 
@@ -76,6 +86,13 @@ class Turn:
         self._writer = LedgerWriter(asked.principal, ctx.store, ctx.clock, ctx.ids, ctx.faults)
         self._writer.actor = agent.name
         self._log = TurnLog(self._writer, self.id)
+        self.withheld: tuple[Withheld, ...] = asked.withheld
+        """What may not be called in it: from when it is entered also what the user's words take away."""
+        self._budgets: tuple[Budget, ...] = ()
+        self.work: OngoingWork | None = None
+        """Where its way of working stands; None if it has none."""
+        if asked.workflow is not None:
+            self.work = OngoingWork(asked.workflow, self._log, self._histories, self.id, agent.max_retries)
         if asked.before is not None:
             self._restore(asked.before)
 
@@ -91,14 +108,27 @@ class Turn:
         return self.asked.classified.requirement
 
     @property
+    def phase(self) -> Phase | None:
+        """The phase of its way of working that it is in, as it was when it was last looked at."""
+        return None if self.work is None else self.work.phase
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The tools that may be called now: of the agent's those of the phase, without what is withheld."""
+        phase, withheld = self.phase, withheld_tools(self.withheld)
+        return tuple(n for n in self._offered if n not in withheld and (phase is None or n in phase.tools))
+
+    @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools of the agent, as they are shown to a model."""
-        return tuple(found.tool for name in self._offered if (found := self._ctx.bindings.get(name)) is not None)
+        """The tools that may be called now, as they are shown to a model."""
+        return tuple(found.tool for name in self.offered if (found := self._ctx.bindings.get(name)) is not None)
 
     @property
     def instructions(self) -> str:
-        session = describe_session(self.asked, self._ctx.clock.now_us())
-        return "\n\n".join(part for part in (instructions(self.agent, self.tools), session) if part)
+        session, tools = describe_session(self.asked, self._ctx.clock.now_us()), self.tools
+        work = "" if self.work is None else self.work.prompt
+        parts = (instructions(self.agent, tools), session, withheld_text(self.withheld), work)
+        return "\n\n".join(part for part in parts if part)
 
     @property
     def most_replies(self) -> int:
@@ -118,19 +148,19 @@ class Turn:
         started, asked = self._ctx.clock.monotonic(), self.asked
         here = None if asked.carried is None else asked.carried.turn
         self._given = await given_sources(self._ctx.store, asked.given, here)
-        hidden = redacted_names(self._ctx.bindings)
-        self._root_turn = asked.root_turn or await outermost(self._ctx.store, asked.parent)
+        above = await inherited_from(self._ctx.store, asked.parent)
+        self._root_turn = asked.root_turn or above.root_turn
         if asked.parent is not None and asked.user_words is None:
-            asked = msgspec.structs.replace(asked, user_words=await words_of_user(self._ctx.store, asked.parent))
-            self.asked = asked
-        if asked.before is not None:
-            await log_reopening(self._log, self.agent, asked.reply, hidden)
-        else:
-            event = opening_event(self.agent, asked, hidden, most_replies=self.most_replies, root_turn=self._root_turn)
-            await log_opening(self._writer, self._log, self.agent, asked, event)
+            asked = self.asked = msgspec.structs.replace(asked, user_words=above.user_words)
+        self.withheld = await withheld_in(self._ctx.store, asked, self.agent.wishes, above)
+        self._budgets = budgets_of(asked, above)
+        opens = Opening(self.most_replies, self._root_turn, self.withheld, self._budgets)
+        await log_beginning(self._writer, self._log, self.agent, asked, opens, redacted_names(self._ctx.bindings))
+        if self.work is not None:
+            await self.work.look()
         self._count_overhead(started)
         if asked.before is not None and asked.resumes:
-            self.set_aside = await resume_approved(self._runtime, asked.before)
+            self.set_aside = await resume_approved(self._runtime, asked.before, withheld_tools(self.withheld))
         return self
 
     async def __aexit__(
@@ -165,10 +195,6 @@ class Turn:
         self._said += (text,)
         await self._log.append(Noted(text=text))
 
-    async def plan(self, text: str) -> None:
-        """The plan that the model wrote, where its workflow wants one."""
-        await self._log.append(Planned(steps=text.count("\n") + 1), {"plan": text})
-
     async def recall(self) -> History:
         """What has been done in this turn so far, with what its calls returned; and in those it was handed over by."""
         history, carried = await with_denials(self._ctx, await self._histories.read(self.id)), self.asked.carried
@@ -193,22 +219,29 @@ class Turn:
     async def task(self) -> Task:
         """What is known about the question, as values beside the words of the prompt."""
         missing = (await self._lacking(await self._histories.read(self.id, evidence=False))).what
-        return make_task(self.agent, self.asked, missing)
+        return make_task(self.agent, self.asked, missing, None if self.work is None else self.work.task)
 
     async def call(self, tool: str, arguments: Json, *, call_id: str = "") -> Outcome:
-        """One governed call in this turn."""
-        asked = self.asked
-        details: dict[str, Any] = {"turn": self.id, "principal": asked.principal, "offered": self._offered or _NONE}
-        if asked.workflow is not None:
-            details["budgets"] = (Budget(id=f"workflow {asked.workflow.name}", per="turn", calls=asked.workflow.calls),)
-        if call_id:
-            details["call_id"] = call_id
-        if self._root_turn is not None:
-            details["root_turn"] = self._root_turn
+        """One governed call in this turn; what its phase does not offer, or is withheld, is refused on the path."""
+        return await self._call(Proposal(tool, arguments, call_id), None)
+
+    async def _call(self, proposal: Proposal, only: str | None) -> Outcome:
+        asked, withheld = self.asked, withheld_tools(self.withheld)
+        if self.work is not None:
+            await self.work.look()  # others may have called meanwhile
+            objection = await self.work.objection(proposal.tool, proposal.arguments)
+            withheld |= {proposal.tool: objection} if objection and proposal.tool not in withheld else {}
+        offered = tuple(name for name in self.offered if only in (None, name))
+        details: dict[str, Any] = {"turn": self.id, "principal": asked.principal, "offered": offered or _NONE}
+        given = {"withheld": withheld, "budgets": self._budgets, "call_id": proposal.id, "root_turn": self._root_turn}
+        details |= {name: value for name, value in given.items() if value}
         for name in ("mode", "run", "parent", "on_behalf_of"):
             if getattr(asked, name) is not None:
                 details[name] = getattr(asked, name)
-        return await self._runtime.call(tool, arguments, actor=self.agent.name, **details)
+        outcome = await self._runtime.call(proposal.tool, proposal.arguments, actor=self.agent.name, **details)
+        if self.work is not None:
+            await self.work.look()
+        return outcome
 
     async def propose(self, proposals: Sequence[Proposal], *, only: str | None = None) -> list[Outcome]:
         """Calls of one reply, in order: reads side by side, changes one after another; refusals are outcomes too.
@@ -219,35 +252,12 @@ class Turn:
         if self.result is not None:
             raise NotAllowed(f"turn {self.id!r} has ended, and nothing more is called in it; open a new one")
         self.replies += 1
-        before = self._offered
-        try:
-            if only is not None:
-                self._offered = tuple(name for name in before if name == only)
-            return await self._make_calls(proposals)
-        finally:
-            self._offered = before  # a forced reply narrows only itself
 
-    async def _make_calls(self, proposals: Sequence[Proposal]) -> list[Outcome]:
-        done: list[Outcome] = []
-        reads: list[Proposal] = []
-        for proposal in proposals:
-            writer = self._ctx.bindings.get(proposal.tool)
-            if writer is None or writer.tool.effect is Effect.READ:
-                reads.append(proposal)
-                continue
-            done += await self._together(reads)  # what was asked before a change sees the world before it
-            reads = []
-            done.append(await self._one(proposal))
-        return done + await self._together(reads)
+        async def make(proposal: Proposal) -> Outcome:
+            odd = not proposal.id.isprintable() or len(proposal.id) > _LONGEST_ID
+            return await self._call(msgspec.structs.replace(proposal, id="") if odd else proposal, only)
 
-    async def _together(self, proposals: Sequence[Proposal]) -> list[Outcome]:
-        if len(proposals) < 2:
-            return [await self._one(proposal) for proposal in proposals]
-        return list(await asyncio.gather(*map(self._one, proposals)))
-
-    def _one(self, proposal: Proposal) -> Awaitable[Outcome]:
-        odd = not proposal.id.isprintable() or len(proposal.id) > _LONGEST_ID
-        return self.call(proposal.tool, proposal.arguments, call_id="" if odd else proposal.id)
+        return await make_calls(proposals, self._ctx.bindings, make)
 
     async def ask(self, question: str, *, fields: tuple[str, ...] = ()) -> TurnResult:
         """End the turn with a question of its own: something has to be said first.
@@ -284,6 +294,11 @@ class Turn:
         started = self._ctx.clock.monotonic()
         self.replies += draft is not None or bool(model.blocked)  # None: no reply, or one that was counted already
         text = (draft or "").encode(errors="replace").decode().strip()  # half of a cut emoji cannot be written down
+        work = None if model.blocked or model.no_reply else self.work
+        if work is not None and await work.hold(text, self._usage, self.replies):
+            if self.replies < self.most_replies and self.left_s > 0:
+                return Again(work.prompt, stays=True)
+            text = ""  # it was no answer
         history = await self.recall()
         text = await print_draft(text, self.agent, history, self._given, self._ctx, question=self.asked.words)
         step = await self._decide(history, text, model)
@@ -314,7 +329,13 @@ class Turn:
         asks = None
         if isinstance(step, Ask):
             asks = describe_question(self.asked.classified, state.missing, history, self._ctx.bindings)
-        ending = self._ending(step, draft, grounded, asks)
+        gaps = None
+        if isinstance(step, Pass | Render):
+            words = self.asked.words
+            gaps = await find_gaps(self.work, history, self.agent, self._given, self._ctx, words=words)
+        if talks and gaps is not None:  # something was asked for, and nothing came of it
+            draft, talks = no_data_text(()), False
+        ending = msgspec.structs.replace(self._ending(step, draft, grounded, asks), gaps=gaps)
         return msgspec.structs.replace(ending, missing=tool_names(state.missing), conversation=talks)
 
     async def _judge(self, draft: str, grounded: Grounded, history: History) -> tuple[str, ...]:
@@ -345,49 +366,28 @@ class Turn:
             on_behalf_of=self.asked.on_behalf_of,
             asks=asks,
             given=self._given,
+            read=() if self.work is None else self.work.state.read,
+            rule=_ANY if self.work is None else rule_of(self.work.workflow),
         )
 
     async def _state(self, history: History, draft: str, model: ModelState) -> tuple[TurnState, Grounded]:
         lacking = await self._lacking(history)
         child = await unmet_child(self._ctx, self._histories, history, self.set_aside)
-        sources, question, has_results = (
-            (*history.sources, *self._given),
-            self.asked.words,
-            bool(history.sources or history.notes),
-        )
-        found = await check_draft(draft, self.agent, history, sources, self._ctx, question=question)
-        grounded = found.grounded
-        parked = await pending_ticket(self._ctx, history, self.set_aside)
-        # There is no tool of that name to force.
-        forced = history.forced + tuple(name for name in tool_names(lacking.what) if name not in self.agent.tools)
-        if child is not None and lacking.what is None:  # its own needs come first
-            lacking = Missing(child.missing, child.failed, "", child.question)
-            forced += tool_names(child.missing)
-        return TurnState(
-            required=self.asked.required,
-            missing=lacking.what,
-            failed=lacking.failed,
-            refused=lacking.refused,
-            empty=lacking.empty,
-            lacks=lacking.lacks,
-            ticket=parked or (None if child is None else child.ticket),
-            question=lacking.question,
-            blocked=model.blocked,
-            final=model.final,
-            no_reply=model.no_reply,
+        sources = (*history.sources, *self._given)
+        checked = await check_draft(draft, self.agent, history, sources, self._ctx, question=self.asked.words)
+        found = Findings(
+            draft=draft,
+            checked=checked,
+            lacking=lacking,
+            child=child,
+            ticket=await pending_ticket(self._ctx, history, self.set_aside),
+            has_results=bool(history.sources or history.notes),
             late=self.left_s <= 0,
-            has_draft=bool(draft),
-            has_results=has_results,
-            unsupported=tuple(claim.text for claim in grounded.unsupported),
-            unchecked=grounded.unchecked,
-            disagreements=found.disagreements,
-            irrelevant=found.irrelevant and (self.asked.required or self.asked.carried is not None or has_results),
-            retries=history.retries,
-            max_retries=self.agent.max_retries,
-            corrected=history.corrected,
-            forced=forced,
             calls_left=self.most_replies - self.replies,
-        ), grounded
+            offered=self.offered,
+            withheld=withheld_tools(self.withheld),
+        )
+        return turn_state(self.agent, self.asked, history, model, found), checked.grounded
 
     async def _lacking(self, history: History) -> Missing:
         """What is missing of what the answer needs; what was handed over with the question, once the rest is there."""

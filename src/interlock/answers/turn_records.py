@@ -14,14 +14,32 @@ from interlock.answers.history import History
 from interlock.answers.judge import Judgement
 from interlock.answers.ladder import Force, Retry
 from interlock.answers.requirements import NOTHING, tool_names
+from interlock.answers.wishes import Withheld
 from interlock.models.messages import Usage
 from interlock.operations.ledger_writer import LedgerWriter
-from interlock.values import Json
+from interlock.values import Budget, Json, Value
 
 
-def opening_event(
-    agent: Agent, asked: Asked, hidden: Collection[str], *, most_replies: int, root_turn: str | None
-) -> Opened:
+class Opening(Value, frozen=True):
+    """What is known of a turn when it is entered, beside what was asked."""
+
+    most_replies: int
+    root_turn: str | None = None
+    withheld: tuple[Withheld, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+
+
+async def log_beginning(
+    writer: LedgerWriter, log: TurnLog, agent: Agent, asked: Asked, opens: Opening, hidden: Collection[str]
+) -> None:
+    """Write that a turn was opened, or is gone on with."""
+    if asked.before is None:
+        await log_opening(writer, log, agent, asked, opening_event(agent, asked, opens, hidden))
+    else:
+        await log_reopening(log, Reopened(agent.name, opens.withheld), asked.reply, hidden)
+
+
+def opening_event(agent: Agent, asked: Asked, opens: Opening, hidden: Collection[str]) -> Opened:
     """The beginning of a turn: what was asked for, and what the answer needs."""
     classified, carried = asked.classified, asked.carried
     return Opened(
@@ -31,9 +49,9 @@ def opening_event(
         certainty=classified.score,
         requires=hide_values(classified.requirement, hidden),
         enforcement=agent.enforcement,
-        most_model_calls=most_replies,
+        most_model_calls=opens.most_replies,
         parent=asked.parent,
-        root_turn=root_turn,
+        root_turn=opens.root_turn,
         on_behalf_of=asked.on_behalf_of,
         workflow=None if asked.workflow is None else asked.workflow.name,
         mode=asked.mode,
@@ -43,6 +61,8 @@ def opening_event(
         session=None if asked.session is None else asked.session.name,
         earlier_turns=asked.earlier_turns,
         units=asked.units,
+        withheld=opens.withheld,
+        budgets=opens.budgets,
     )
 
 
@@ -71,13 +91,13 @@ async def log_opening(writer: LedgerWriter, log: TurnLog, agent: Agent, asked: A
     await log.append(opened, opening_payload(asked))
 
 
-async def log_reopening(log: TurnLog, agent: Agent, reply: UserReply | None, hidden: Collection[str]) -> None:
+async def log_reopening(log: TurnLog, event: Reopened, reply: UserReply | None, hidden: Collection[str]) -> None:
     """Write that a turn is gone on with, and by which words, where it had asked something."""
-    await log.append(Reopened(agent=agent.name))
+    await log.append(event)
     if reply is None:
         return
     fields = tuple(name for settled in reply.settled for name in settled.arguments)
-    event = Replied(
+    replied = Replied(
         tool=reply.settled[0].tool if reply.settled else "",
         fields=fields,
         intents=reply.intents,
@@ -85,7 +105,7 @@ async def log_reopening(log: TurnLog, agent: Agent, reply: UserReply | None, hid
     )
     # The values lie beside the record, as the question does: a tool may redact them.
     settled, requires = msgspec.to_builtins(reply.settled), msgspec.to_builtins(reply.requires)
-    await log.append(event, {"reply": reply.text, "settled": settled, "requires": requires})
+    await log.append(replied, {"reply": reply.text, "settled": settled, "requires": requires})
 
 
 def attempt_event(step: Retry | Force, history: History, usage: Usage, replies: int) -> Retried | Forced:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from interlock.canonical import WHATEVER, Refusal, canonical, encode_canonical
+from interlock.canonical import Refusal, encode_canonical
 from interlock.openings import call_id_name, undo_name
 from interlock.state import wildcard
 from interlock.tools import KeyOf, Tool, redactor_of
@@ -85,12 +85,12 @@ def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Jso
     that of a repeatable tool, each call of which is a change of its own.
     """
     arguments = same_numbers(arguments)
-    request = digest(canonical([tool.name, keys, arguments], WHATEVER))
+    request = digest(encode_canonical([tool.name, keys, arguments]))
     if call.undoes is not None:  # one change is taken back once, whoever asks for it how often
-        return ClaimName(undo_name(digest, call.undoes), digest(canonical(call.undoes, WHATEVER)))
+        return ClaimName(undo_name(digest, call.undoes), digest(encode_canonical(call.undoes)))
     scope = None if tool.repeatable else scope_of(tool.once_per, call)
     if scope is not None:
-        name = digest(canonical([tool.name, keys, arguments, tool.once_per, scope], WHATEVER))
+        name = digest(encode_canonical([tool.name, keys, arguments, tool.once_per, scope]))
     else:
         owner = [None] if call.turn is None else [call.turn, call.actor]  # in a turn an id is its actor's
         name = digest(encode_canonical([tool.name, "call", *owner, call.call_id]))
@@ -104,7 +104,7 @@ def request_digest(digest: Digest, tool: str, keys: tuple[str, ...], arguments: 
     """What a call asks for, by value: of `arguments` in one spelling for each value; with the run, where only that says
     which calls are the same."""
     within = [] if run is None else [run]
-    return digest(canonical([tool, keys, same_numbers(arguments), *within], WHATEVER))
+    return digest(encode_canonical([tool, keys, same_numbers(arguments), *within]))
 
 
 def compensation_name(
@@ -114,7 +114,7 @@ def compensation_name(
     somebody makes it by hand. None where only what it takes back says what is the same."""
     if tool.effect is not Effect.SEND or tool.repeatable or tool.once_per != "ever":
         return None
-    name = digest(canonical([tool.name, keys, same_numbers(arguments), tool.once_per, []], WHATEVER))
+    name = digest(encode_canonical([tool.name, keys, same_numbers(arguments), tool.once_per, []]))
     return ClaimName(name, request_digest(digest, tool.name, keys, arguments), undo_name(digest, undoes))
 
 
@@ -160,8 +160,8 @@ def plan_digest(
     digest: Digest, tool: str, keys: tuple[str, ...], arguments: Json, policy: str, versions: tuple[str, ...]
 ) -> str:
     """The digest of a plan: what is asked, by which policy, on which versions."""
-    request = digest(canonical([tool, keys, arguments], WHATEVER))
-    return f"{request}.{policy}.{digest(canonical(versions, WHATEVER))}"  # as `PlanDigest` is written
+    request = digest(encode_canonical([tool, keys, arguments]))
+    return f"{request}.{policy}.{digest(encode_canonical(versions))}"  # as `PlanDigest` is written
 
 
 def on_versions(digest: Digest, plan: str, versions: tuple[str, ...]) -> str:
@@ -169,7 +169,7 @@ def on_versions(digest: Digest, plan: str, versions: tuple[str, ...]) -> str:
     parts = read_digest(plan)
     if parts is None:
         raise ValueError(f"{plan!r} is no digest of a plan")
-    return str(msgspec.structs.replace(parts, versions=digest(canonical(versions, WHATEVER))))
+    return str(msgspec.structs.replace(parts, versions=digest(encode_canonical(versions))))
 
 
 def plan_difference(wanted: str, found: str, *, since: str = "looked at") -> str | None:

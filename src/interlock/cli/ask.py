@@ -18,9 +18,11 @@ from interlock.answers.runner import (
     Called,
     NoReply,
     PhaseEntered,
+    PlanMade,
     Progress,
     Prompted,
     Returned,
+    SourceFound,
     TurnEnded,
     ascii_json,
     run_turn,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 _GOOD = (
     TurnStatus.VERIFIED,
     TurnStatus.CONVERSATION,
+    TurnStatus.PARTIAL,
     TurnStatus.RENDERED,
     TurnStatus.ASKED,
     TurnStatus.WAITING,
@@ -79,7 +82,14 @@ def register(commands: Any, common: Any) -> None:
     )
     parser.add_argument("--judge", default="", metavar="MODEL", help="a second model, asked about every sentence")
     parser.add_argument("--session", metavar="NAME", help="the conversation that this is the next turn of")
-    parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="how far changes go")
+    parser.add_argument(
+        "--work", metavar="NAME", help="one of the ways of working that the agent offers, such as quick or research"
+    )
+    parser.add_argument(
+        "--mode",
+        choices=[mode.value for mode in Mode],
+        help="how far changes go (a way of working is --work)",
+    )
     parser.add_argument(
         "--stream", action="store_true", help="print the answer sentence by sentence, each once checked"
     )
@@ -101,6 +111,10 @@ def run(given: argparse.Namespace) -> int:
     watch = _Watch(notes(), given.quiet or given.json)
     if given.turn_id and given.session:
         raise ConfigError("--turn goes on with one turn, which knows its session; leave out --session")
+    if given.turn_id and given.work:
+        raise ConfigError("--turn goes on with one turn, which knows its way of working; leave out --work")
+    if given.work:
+        app.agent(given.agent).work(given.work)  # before anything is opened
     if given.question == "-" or (given.question is None and not given.turn_id):
         given.question = sys.stdin.read()  # before the loop begins, which Ctrl-C could not end while this waits
     result = run_to_end(_ask(given, loaded, app, watch))
@@ -148,7 +162,7 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
         packs=load_packs(loaded),
     )
     quiet = given.quiet or given.json
-    details: dict[str, Any] = {"mode": given.mode} if given.mode else {}
+    details: dict[str, Any] = {name: value for name in ("mode", "work") if (value := getattr(given, name))}
     async with runtime:
         answers = Answers(runtime, judge=given.judge)
         if given.turn_id:
@@ -228,10 +242,25 @@ def _line(progress: Progress) -> str | None:
             return f"[yellow]again[/] [dim]no reply: {sanitize(reason)}[/]"
         case Asking():
             return "[dim]…[/]"
-        case PhaseEntered(name=name):
-            return f"[dim]phase {sanitize(name)}[/]"
+        case PhaseEntered() | PlanMade() | SourceFound():
+            return _work_line(progress)
         case TurnEnded():
             return None
+        case _:
+            assert_never(progress)
+
+
+def _work_line(progress: PhaseEntered | PlanMade | SourceFound) -> str:
+    match progress:
+        case PhaseEntered(name=name, number=number, of=of, why=why):
+            return f"[dim]phase {number} of {of}: {sanitize(name)}{f' ({sanitize(why)})' if why else ''}[/]"
+        case PlanMade(questions=questions):
+            lines = (f"  {number}. {sanitize(question)}" for number, question in enumerate(questions, 1))
+            return "\n".join(("[dim]plan[/]", *lines))
+        case SourceFound(source=source, distinct=distinct, wanted=wanted):
+            count = f"{distinct} of {wanted}" if wanted else str(distinct)
+            about = f", sub-question {', '.join(map(str, source.questions))}" if source.questions else ""
+            return f"[dim]source {count}: {sanitize(source.name)}{about}[/]"
         case _:
             assert_never(progress)
 

@@ -144,6 +144,7 @@ def _show_steps(steps: Sequence[UndoStep], given: argparse.Namespace, what: str,
 
 def _show_done(done: Sequence[tuple[UndoStep, Outcome | None]], given: argparse.Namespace, no_way: str) -> int:
     fine = sum(outcome is not None and outcome.status in (Status.OK, Status.NO_DATA) for _step, outcome in done)
+    nothing = sum(step.nothing for step, _outcome in done)
     if given.json:
         print_json([_step(step, outcome) for step, outcome in done])
     elif not done:
@@ -156,8 +157,9 @@ def _show_done(done: Sequence[tuple[UndoStep, Outcome | None]], given: argparse.
                 asks = f", ticket {outcome.ticket}" if outcome.ticket else ""
                 why = f": {sanitize(outcome.problem.message)}" if outcome.problem is not None else ""
                 out.print(f"  → {colorize(outcome.status.value)} [dim](record {outcome.record}{asks})[/]{why}")
-        out.print(f"[bold]{fine} of {len(done)} done[/]")
-    return 0 if done and fine == len(done) else 1
+        idle = f", {format_count(nothing, 'change')} changed nothing" if nothing else ""
+        out.print(f"[bold]{fine} of {len(done) - nothing} done[/]{idle}")
+    return 0 if done and fine + nothing == len(done) else 1
 
 
 def _print_step(step: UndoStep, no_way: str) -> None:
@@ -166,7 +168,8 @@ def _print_step(step: UndoStep, no_way: str) -> None:
     if step.of is not None and not step.tool.startswith(UNDO):  # of what is put back, the difference says more
         out.print(f"  [dim]{sanitize(msgspec.json.encode(step.of).decode())}[/]")
     if step.obstacle:
-        out.print(f"  [yellow]{'left as it is' if step.tool else no_way}[/]: {sanitize(step.obstacle)}")
+        way = "nothing to take back" if step.nothing else "left as it is" if step.tool else no_way
+        out.print(f"  [yellow]{way}[/]: {sanitize(step.obstacle)}")
     print_diff(step.diff)
 
 

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import AsyncIterator, Collection
+import difflib
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from interlock.cli.interrupts import run_to_end
+from interlock.cli.one_writer import one_writer, replace_file
 from interlock.cli.options import load_command_settings
-from interlock.cli.output import colorize, console, format_count, notes, print_json, sanitize
+from interlock.cli.output import console, format_count, notes, print_json, sanitize
 from interlock.cli.parser import document_exits
+from interlock.cli.server_tools import pin_and_show, print_tools
 from interlock.cli.serving import add_serve, serve_until_ended
-from interlock.config import SERVERS
+from interlock.config import SERVERS, Loaded
 from interlock.errors import ConfigError
 from interlock.toml_text import parse_toml
-from interlock.values import Effect
 
 if TYPE_CHECKING:
     from interlock.adapters.mcp.servers import McpServers
     from interlock.adapters.mcp.terms import ServerTerms
-    from interlock.adapters.mcp.upstream import Upstream
 
 _POLICY = """\
 version = 1
@@ -63,7 +65,7 @@ def register(commands: Any, common: Any) -> None:
         (remove, _remove, ""),
         (listing, _list, "a server cannot be reached, or a tool is switched off"),
         (show, _show, "the server cannot be reached, or a tool is switched off"),
-        (pin, _pin, ""),
+        (pin, _pin, "a tool was not pinned, or cannot be used"),
         (profile, _profile, "the profile does not fit the server"),
         (serve, serve_until_ended, ""),
     ):
@@ -133,14 +135,19 @@ async def _add(given: argparse.Namespace) -> int:
     check_server(given.name, terms)
     if terms.url and await _speaks_only_events(given.name, terms, file.parent):
         said, terms = {**said, "sse": True}, msgspec.structs.replace(terms, sse=True)
-    before = file.read_bytes().decode() if file.exists() else ""
-    text = f"{before}{chr(10) if before and not before.endswith(chr(10)) else ''}{chr(10) if before else ''}"
-    text += as_toml(given.name, said)
-    parse_toml(text)
+
+    def write() -> None:
+        before = file.read_bytes().decode() if file.exists() else ""
+        if given.name in parse_toml(before).get(SERVERS, {}):
+            raise ConfigError(f"{file}: there is an MCP server {given.name!r} by now")
+        text = f"{before}{chr(10) if before and not before.endswith(chr(10)) else ''}{chr(10) if before else ''}"
+        text += as_toml(given.name, said)
+        parse_toml(text)
+        replace_file(file, text.encode())
+
     others = McpServers({}, None) if not loaded.servers else _servers(given)
     async with make_upstream(given.name, terms, file.parent) as upstream:
-        await _look(given, upstream, terms, file.parent, set(others.offered))
-    file.write_bytes(text.encode())
+        await pin_and_show(given, upstream, terms, loaded, taken=_names_of(others), write=write)
     notes().print(f"[dim]written into {sanitize(str(file))}[/]")
     _leave_policy(given)
     return 0
@@ -174,124 +181,65 @@ def _leave_policy(given: argparse.Namespace) -> None:
         notes().print(f"[dim]a policy to begin with: {sanitize(str(policy))}[/]")
 
 
-async def _look(
-    given: argparse.Namespace, upstream: Upstream, terms: ServerTerms, folder: Path, taken: Collection[str] = ()
-) -> None:
-    """Pin the tools of a server that is started, and show what is pinned, and what is not and why."""
-    from interlock.adapters.mcp.pins import PinsFile, find_hidden, find_instruction
-    from interlock.adapters.mcp.servers import PINS
-    from interlock.adapters.mcp.tools import tools_of
-
-    offered = await upstream.list_tools()
-    pins = PinsFile.read(folder / PINS).pin(upstream.name, offered, given.accept)
-    refused: dict[str, str] = {}
-    tools_of(upstream, pins.tools_of(upstream.name), terms, refused)  # refuses terms that do not fit
-    twice = sorted({terms.name_of(upstream.name, one.name) for one in offered} & set(taken))
-    if twice:
-        raise ConfigError(f"another server has a tool {twice[0]!r} already: choose another name, or a prefix")
-    pins.write(folder / PINS)
-    if given.json:
-        _print_tools(
-            given, upstream.name, pins.tools_of(upstream.name), terms, pins.switched_off(upstream.name, offered)
-        )
-        return
-    _print_tools(given, upstream.name, pins.tools_of(upstream.name), terms, {})
-    for name, why in refused.items():
-        notes().print(f"[red]not usable[/] {sanitize(name)}: {sanitize(why)}")
-    for one in offered:
-        said, hidden = find_instruction(one), find_hidden(one)
-        if hidden:
-            notes().print(f"[red]not usable[/] {sanitize(one.name)}: it hides {sanitize(hidden)}")
-        elif said and one.name not in given.accept:
-            notes().print(f"[yellow]not pinned[/] {sanitize(one.name)}: it tells a model what to do: {sanitize(said)}")
-            notes().print(f"  [dim]read it, and accept it with --accept {sanitize(one.name)}[/]")
-
-
-def _print_tools(
-    given: argparse.Namespace, server: str, offered: list[Any], terms: ServerTerms, off: dict[str, str]
-) -> None:
-    from interlock.adapters.mcp.terms import terms_of
-    from interlock.adapters.mcp.tools import effect_of
-
-    said = terms.all_terms()
-    rows: list[dict[str, Any]] = []
-    for one in offered:
-        own = terms_of(one.name, said)
-        effect = effect_of(one, own, trusted=terms.trusted)
-        hints = one.annotations
-        claims = "reads" if hints is not None and hints.read_only_hint else ""
-        why = "declared" if own.effect else "the server says so" if effect is Effect.READ else "not declared"
-        rows.append(
-            {
-                "tool": terms.name_of(server, one.name),
-                "effect": effect.value,
-                "because": why,
-                "claims": claims,
-                "can be undone": effect is Effect.WRITE,
-                "off": off.get(one.name, ""),
-            }
-        )
-    if given.json:
-        print_json({"server": server, "tools": rows, "switched_off": off})
-        return
-    out, width = console(), max((len(row["tool"]) for row in rows), default=0)
-    for row in rows:
-        undo = "  [green]can be undone[/]" if row["can be undone"] else ""
-        claims = "  [dim]the server says that it only reads[/]" if row["claims"] and row["effect"] != "read" else ""
-        out.print(
-            f"{sanitize(row['tool']):<{width}}  {colorize(row['effect'])}  [dim]{row['because']}[/]{undo}{claims}"
-        )
-    for tool, why in off.items():
-        out.print(f"[red]switched off[/] {sanitize(tool)}: {sanitize(why, lines=True)}")
-
-
 async def _remove(given: argparse.Namespace) -> int:
     from interlock.adapters.mcp.pins import PinsFile
-    from interlock.adapters.mcp.servers import PINS, check_terms, without_table
+    from interlock.adapters.mcp.servers import PINS, without_table
 
     loaded = load_command_settings(given)
     file = loaded.file
-    _find_terms(check_terms(loaded.servers), given.name)
-    before = file.read_bytes().decode()
-    text = without_table(before, given.name)
-    was, left = parse_toml(before), parse_toml(text)
-    del was[SERVERS][given.name]
-    if left.get(SERVERS, {}) != was.pop(SERVERS) or {k: v for k, v in left.items() if k != SERVERS} != was:
-        raise ConfigError(
-            f"{file}: [{SERVERS}.{given.name}] is written in a way that only a person can take out; edit it"
-        )
-    file.write_bytes(text.encode())
-    PinsFile.read(file.parent / PINS).without(given.name).write(file.parent / PINS)
+    _find_terms(loaded, given.name)
+    with one_writer(file.parent):
+        before = file.read_bytes().decode()
+        text = without_table(before, given.name)
+        was, left = parse_toml(before), parse_toml(text)
+        was.get(SERVERS, {}).pop(given.name, None)
+        if left.get(SERVERS, {}) != was.pop(SERVERS, {}) or {k: v for k, v in left.items() if k != SERVERS} != was:
+            raise ConfigError(
+                f"{file}: [{SERVERS}.{given.name}] is written in a way that only a person can take out; edit it"
+            )
+        replace_file(file, text.encode())
+        PinsFile.read(file.parent / PINS).without(given.name).write(file.parent / PINS)
+    notes().print(
+        f"[dim]taken out of {sanitize(str(file))}, with its pins; what was there, should it be wanted again:[/]"
+    )
+    taken = difflib.ndiff(before.splitlines(), text.splitlines())
+    notes().print(sanitize("\n".join(line[2:] for line in taken if line.startswith("- ")), lines=True))
     return 0
 
 
-def _find_terms(terms: dict[str, ServerTerms], name: str) -> ServerTerms:
+def _find_terms(loaded: Loaded, name: str) -> ServerTerms:
+    from interlock.adapters.mcp.servers import check_terms
+
+    terms, file = check_terms(loaded.servers), loaded.file
     if name not in terms:
-        there = ", ".join(terms) or "none: interlock mcp add NAME -- COMMAND"
-        raise ConfigError(f"there is no MCP server {name!r}; there are {there}")
+        there = f"there are {', '.join(terms)}" if terms else "it names none: interlock mcp add NAME -- COMMAND"
+        there = there if file.exists() else "there is no such file: say where it is with --config FILE"
+        raise ConfigError(f"{file.absolute()} names no MCP server {name!r}; {there}")
     return terms[name]
 
 
 async def _list(given: argparse.Namespace) -> int:
-    from interlock.adapters.mcp.servers import describe
+    from interlock.adapters.mcp.servers import check_terms, describe
 
-    servers = _servers(given)
+    servers, terms = _servers(given), check_terms(load_command_settings(given).servers)
     async with _running(servers) as problems:
         rows = [
             {
                 "server": name,
-                "address": describe(servers.terms[name]),
+                "address": describe(one),
                 "tools": len(servers.pins.servers.get(name, {})),
-                "switched_off": len(upstream.switched_off),
+                "switched_off": len(servers.upstreams[name].switched_off) if name in servers.upstreams else 0,
                 "problem": problems.get(name, ""),
             }
-            for name, upstream in servers.upstreams.items()
+            for name, one in terms.items()
         ]
     if given.json:
         print_json(rows)
     else:
         out = console()
         out.print(f"[bold]{format_count(len(rows), 'server')}[/]")
+        if not rows:
+            notes().print("[dim]add one with: interlock mcp add NAME -- COMMAND … (or --url URL)[/]")
         for row in rows:
             off = f", [red]{row['switched_off']} switched off[/]" if row["switched_off"] else ""
             where = f"[dim]{sanitize(row['address'])}[/]"
@@ -310,28 +258,42 @@ async def _running(servers: McpServers) -> AsyncIterator[dict[str, str]]:
 
 
 async def _show(given: argparse.Namespace) -> int:
-    servers = _servers(given)
-    terms, upstream = _find_terms(servers.terms, given.name), servers.upstreams[given.name]
-    async with upstream:
-        off = upstream.switched_off
-    _print_tools(given, given.name, servers.pins.tools_of(given.name), terms, off)
-    return 1 if off else 0
+    from interlock.adapters.mcp.servers import make_upstream
+
+    servers, loaded = _servers(given), load_command_settings(given)
+    terms = _find_terms(loaded, given.name)
+    problem, off = servers.left_out.get(given.name, ""), {}
+    try:
+        async with make_upstream(given.name, terms, loaded.folder, servers.pins) as upstream:
+            off = upstream.switched_off
+    except ConfigError as error:
+        problem = problem or str(error)
+    print_tools(given, given.name, servers.pins.tools_of(given.name), terms, off)
+    if problem:
+        notes().print(f"[red]{sanitize(problem)}[/]")
+    return 1 if off or problem else 0
+
+
+def _names_of(servers: McpServers) -> set[str]:
+    """What all tools of servers are called, those that read resources and prompts with them."""
+    return {tool.name for tool in servers.tools} | set(servers.offered)
 
 
 async def _pin(given: argparse.Namespace) -> int:
-    from interlock.adapters.mcp.servers import check_terms, make_upstream
+    from interlock.adapters.mcp.servers import McpServers, check_terms, make_upstream
 
     loaded = load_command_settings(given)
-    terms = _find_terms(check_terms(loaded.servers), given.name)
+    terms = _find_terms(loaded, given.name)
     async with make_upstream(given.name, terms, loaded.folder) as upstream:
-        await _look(given, upstream, terms, loaded.folder)
+        others = {name: one for name, one in check_terms(loaded.servers).items() if name != given.name}
+        taken = _names_of(McpServers(others, loaded.folder))
+        is_whole = await pin_and_show(given, upstream, terms, loaded, taken=taken)
     notes().print("[dim]a gateway that runs goes on with what was pinned when it started: start it again[/]")
-    return 0
+    return 0 if is_whole else 1
 
 
 async def _profile(given: argparse.Namespace) -> int:
     from interlock.adapters.mcp.terms import profile_names, profile_text, read_profile
-    from interlock.adapters.mcp.tools import tools_of
 
     load_command_settings(given)
     if given.name is None:
@@ -346,14 +308,32 @@ async def _profile(given: argparse.Namespace) -> int:
         else:
             console().print(sanitize(profile_text(given.name), lines=True))
         return 0
-    servers = _servers(given)
-    terms = msgspec.structs.replace(_find_terms(servers.terms, given.test), profile=given.name)
-    async with servers.upstreams[given.test] as upstream:
+    return await _test_profile(given)
+
+
+async def _test_profile(given: argparse.Namespace) -> int:
+    from interlock.adapters.mcp.servers import make_upstream
+    from interlock.adapters.mcp.terms import read_profile
+    from interlock.adapters.mcp.tools import tools_of
+
+    loaded = load_command_settings(given)
+    terms = msgspec.structs.replace(_find_terms(loaded, given.test), profile=given.name)
+    async with make_upstream(given.test, terms, loaded.folder) as upstream:
         offered = await upstream.list_tools()
         try:
             tools_of(upstream, offered, terms)
         except ConfigError as error:
             notes().print(f"[red]{sanitize(str(error))}[/]")
             return 1
-    _print_tools(given, given.test, offered, terms, {})
+    print_tools(given, given.test, offered, terms, {})
+    known, there = read_profile(given.name), {one.name for one in offered}
+    unfit = sorted(pattern for pattern in known if not any(fnmatchcase(one, pattern) for one in there))
+    missing = ", ".join(unfit)
+    # A pattern that fits everything says nothing of which server it is.
+    if {*unfit, "*"} >= set(known):
+        notes().print(f"[red]{sanitize(given.test)} has none of the tools of the profile[/]: {sanitize(missing)}")
+        return 1
+    notes().print(f"the profile {sanitize(given.name)} fits {sanitize(given.test)}")
+    if missing:
+        notes().print(f"[dim]it speaks of tools that this server does not have: {sanitize(missing)}[/]")
     return 0

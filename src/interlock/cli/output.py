@@ -41,6 +41,7 @@ COLOURS = {
     "verified": "green",
     "conversation": "cyan",
     "rendered": "green",
+    "partial": "yellow",
     "escalated": "magenta",
     "waiting": "magenta",
     "tool_failed": "yellow",

@@ -20,11 +20,14 @@ from interlock.answers.events import (
     Noted,
     Offered,
     Opened,
+    PhaseBegun,
     Planned,
     Reopened,
     Replied,
     Retried,
     Reviewed,
+    Sourced,
+    Talked,
     TurnEvent,
     event_of,
     status_of,
@@ -249,7 +252,7 @@ def _event_line(event: TurnEvent) -> str:
             return f"{colorize(status)} [dim]{sanitize(reason)}[/]"
         case Abandoned(reason=reason):
             return f"abandoned [dim]{sanitize(reason)}[/]"
-        case Noted() | Offered() | Planned() | Judged():
+        case Noted() | Offered() | Judged() | Planned() | Talked() | Sourced() | PhaseBegun():
             return _progress_line(event)
         case Replied() | Joined():
             return _session_line(event)
@@ -268,13 +271,28 @@ def _session_line(event: Replied | Joined) -> str:
             return f"turn [dim]{sanitize(turn)}[/]"
 
 
-def _progress_line(event: Noted | Offered | Planned | Judged) -> str:
+def _work_line(event: Planned | Talked | Sourced | PhaseBegun) -> str:
     match event:
+        case Planned(steps=steps, questions=questions):
+            return f"planned [dim]{sanitize('; '.join(questions)) or f'{steps} steps'}[/]"
+        case Talked():
+            return "talked [dim]where a plan or a call was due[/]"
+        case Sourced(record=record, name=name, site=site, questions=numbers):
+            about = f", for sub-question {', '.join(map(str, numbers))}" if numbers else ""
+            return f"source [dim]{sanitize(name)} ({sanitize(site)}, record {record}){about}[/]"
+        case PhaseBegun(name=name, why=why):
+            return f"phase [bold]{sanitize(name)}[/] [dim]{sanitize(why)}[/]"
+        case _:
+            assert_never(event)
+
+
+def _progress_line(event: Noted | Offered | Judged | Planned | Talked | Sourced | PhaseBegun) -> str:
+    match event:
+        case Planned() | Talked() | Sourced() | PhaseBegun():
+            return _work_line(event)
         case Noted(text=text):
             return f"noted [dim]{sanitize(text)}[/]"
         case Offered(tools=tools):
             return f"offered [dim]{sanitize(', '.join(tools) or 'no tools')}[/]"
-        case Planned(steps=steps):
-            return f"planned [dim]{steps} steps[/]"
         case Judged(by=by, sentences=sentences, disputed=disputed):
             return f"judged by {sanitize(by)} [dim]{sentences} sentences, {disputed} not found in the results[/]"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from interlock.cli.ledger import refuse_no_ledger
 from interlock.cli.options import load_command_settings
+from interlock.cli.output import notes, sanitize
 from interlock.config import Loaded
 from interlock.errors import ConfigError
 from interlock.operations.undo import with_undo
@@ -31,7 +32,10 @@ def find_servers(loaded: Loaded) -> McpServers | None:
         return None
     from interlock.adapters.mcp.servers import McpServers, check_terms
 
-    return McpServers(check_terms(loaded.servers), loaded.folder)
+    found = McpServers(check_terms(loaded.servers), loaded.folder)
+    for name, why in found.left_out.items():
+        notes().print(f"[yellow]the MCP server {sanitize(name)} is left out[/]: {sanitize(why)}")
+    return found
 
 
 def load_tools(loaded: Loaded, servers: McpServers | None = None) -> tuple[Tool, ...]:

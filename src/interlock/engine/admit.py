@@ -27,6 +27,8 @@ def accept(ctx: EngineContext, call: Call, started: Started, turn: FoldedTurn | 
     binding = ctx.bindings.get(call.tool)
     if binding is None:
         return _end_no_such_tool(ctx, call, started)
+    if call.withheld and call.tool in call.withheld:
+        return _end_withheld(call, started, binding)
     if call.offered and call.tool not in call.offered:
         return _end_not_offered(call, started, binding)
     parsed = _parse(ctx, call, started, binding)
@@ -49,7 +51,7 @@ def _parse(ctx: EngineContext, call: Call, started: Started, binding: ToolBindin
     tool, given = binding.tool, call.arguments
     meant: tuple[Rewrite, ...] = ()
     try:
-        if isinstance(given, dict) and len(given) > tool.input.most_arguments:  # before any of them is looked at
+        if type(given) is dict and len(given) > tool.input.most_arguments:  # before any of them is looked at
             names = tool.input.schema["properties"]
             raise Refusal(f"there are {len(given):,} of them, and the tool takes {len(names):,}; give only those")
         if tool.known_values:
@@ -163,6 +165,18 @@ def _end_not_offered(call: Call, started: Started, binding: ToolBinding) -> Ende
         arguments=_as_far_as_possible(call.arguments),
         verdict=deny("offered", reason, binding.rules.version),
         reading=refuse(Status.DENIED, Reason.NOT_OFFERED, reason, hints=call.offered),
+    )
+
+
+def _end_withheld(call: Call, started: Started, binding: ToolBinding) -> Ended:
+    reason = f"{call.tool!r} is withheld in this turn: {call.withheld[call.tool]}"
+    return Ended(
+        call=call,
+        started=started,
+        tool=binding.tool,
+        arguments=_as_far_as_possible(call.arguments),
+        verdict=deny("withheld", reason, binding.rules.version),
+        reading=refuse(Status.DENIED, Reason.WITHHELD, reason),
     )
 
 

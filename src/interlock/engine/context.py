@@ -59,6 +59,14 @@ class ToolBinding(msgspec.Struct, frozen=True, kw_only=True):
     """Makes the plans of a tool that changes the world; a read needs none."""
     recalled: bool = False
     """Whether another tool recalls what is told to this one: then it is written down where that came from."""
+    traces: bool = False
+    """Whether it is looked up where arguments come from: a rule asks, or another tool recalls them."""
+    looks_up: bool = False
+    """Whether more has to be known of a call before any rule is asked, although it is in no turn."""
+    waits: bool = True
+    """Whether a call may begin later than it came in: it is planned, or waits for its place."""
+    direct: bool = False
+    """Whether the tool's function is a coroutine function that wants nothing but the arguments."""
 
 
 class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,11 +126,6 @@ class Accepted(msgspec.Struct, frozen=True, gc=False):
     """Whether the tool changes the world."""
     claim: Expected | None = None
     """The claim that a change will make."""
-
-    @property
-    def traces(self) -> bool:
-        """Whether a rule asks where its arguments come from, or another tool recalls them."""
-        return self.binding.rules.needs_origins or self.binding.recalled
 
 
 class Admitted(msgspec.Struct, frozen=True, gc=False):

@@ -56,19 +56,21 @@ class Engine:
             if turn is not None and isinstance(turn, Ended):
                 return await record(ctx, turn)
             accepted = accept(ctx, call, started, turn)
-            if isinstance(accepted, Accepted) and (turn is not None or accepted.changes or accepted.traces):
-                accepted = await _look_up(ctx, accepted, turn)
             if not isinstance(accepted, Accepted):
                 return await record(ctx, await _end_unaccepted(ctx, accepted))
-            admitted, changes = admit(ctx, accepted), accepted.changes
+            changes = accepted.changes
+            if turn is not None or accepted.binding.looks_up:
+                looked_up = await _look_up(ctx, accepted, turn)
+                if not isinstance(looked_up, Accepted):
+                    return await record(ctx, looked_up)
+                accepted = looked_up
+            admitted = admit(ctx, accepted)
             if not isinstance(admitted, Admitted):
                 return await record(ctx, admitted)
             # PREPARE: the plan, its preconditions, and all rules.
             prepares = True
-            if changes or call.ticket is not None:
-                prepared = await prepare(ctx, admitted)
-            else:
-                prepared = decide_read(ctx, admitted)
+            plans = changes or call.ticket is not None
+            prepared = await prepare(ctx, admitted) if plans else decide_read(ctx, admitted)
             if not isinstance(prepared, Prepared):
                 return await _end_unprepared(ctx, prepared)
             # PERFORM: a change under its claim, where it is planned again if the world has moved.
@@ -81,7 +83,7 @@ class Engine:
 
 async def _look_up(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn | None) -> Accepted | Ended:
     """What else has to be known before any rule is asked: where arguments come from, and the same or again."""
-    if accepted.traces:
+    if accepted.binding.traces:
         work = trace_arguments(ctx, accepted, turn)
         traced = await _in_time(ctx, accepted.facts.call, accepted.started, work)
         if isinstance(traced, Ended):

@@ -210,8 +210,9 @@ def _entry(
         reading.said if reading.problem is None else reading.said[:LONGEST_MESSAGE],
         ended.attempts,
         ended.charged,
-        **({} if ended.is_plain else _details(ctx, ended)),
     )
+    if not ended.is_plain:
+        content = msgspec.structs.replace(content, **_details(ctx, ended))
     at_us, status = ended.started.at_us + duration_us, reading.status._value_
     shown = tool is not None and not tool.redact and len(reading.text) <= ctx.record_bytes
     if ended.is_plain and shown:

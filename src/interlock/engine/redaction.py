@@ -22,7 +22,9 @@ from interlock.values import FieldProblem, Json, Plan, Problem, Rewrite, Verdict
 
 T = TypeVar("T")
 NOTHING_REDACTED = Redactor(frozenset())
-_BEFORE_CONTRACT = frozenset({Reason.INVALID_ARGUMENTS, Reason.NOT_OFFERED, Reason.AMBIGUOUS, Reason.NOT_FOUND})
+_BEFORE_CONTRACT = frozenset(
+    {Reason.INVALID_ARGUMENTS, Reason.NOT_OFFERED, Reason.WITHHELD, Reason.AMBIGUOUS, Reason.NOT_FOUND}
+)
 """Why a call may end before its arguments were held against its contract."""
 
 

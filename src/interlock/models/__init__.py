@@ -3,7 +3,18 @@
 from interlock.models.cassette import RecordingModel, ReplayModel
 from interlock.models.factory import open_model
 from interlock.models.guarded import guarded_reply
-from interlock.models.messages import Message, Model, ModelFailed, Proposal, Reply, Request, Task, ToolCard, Usage
+from interlock.models.messages import (
+    Message,
+    Model,
+    ModelFailed,
+    Proposal,
+    Reply,
+    Request,
+    Task,
+    ToolCard,
+    Usage,
+    WorkTask,
+)
 from interlock.models.tool_call_parser import MAX_PROPOSALS, parse_native, parse_text
 
 __all__ = [
@@ -19,6 +30,7 @@ __all__ = [
     "Task",
     "ToolCard",
     "Usage",
+    "WorkTask",
     "guarded_reply",
     "open_model",
     "parse_native",

@@ -41,6 +41,23 @@ class Message(Value, frozen=True):
     """Of a tool: what it returned, as the text says it."""
 
 
+class WorkTask(Value, frozen=True):
+    """What the way of working of a turn wants now."""
+
+    phase: str
+    plan: bool = False
+    """A plan is due: an answer is not taken, and no call is made."""
+    answers: bool = False
+    """An answer may be given."""
+    questions: tuple[str, ...] = ()
+    """The sub-questions of the plan."""
+    open_questions: tuple[int, ...] = ()
+    """Those, by their numbers from 1, that still need a source."""
+    sources: tuple[str, ...] = ()
+    """What was read so far."""
+    calls_left: int = 0
+
+
 class Task(Value, frozen=True):
     """What a turn knows about its question, as values beside the words of the prompt."""
 
@@ -65,6 +82,8 @@ class Task(Value, frozen=True):
     """Arguments of the call before it in the session, which hold where the question says nothing else."""
     units: tuple[str, ...] = ()
     """The units in which the answer is wanted, as the user has called them."""
+    work: WorkTask | None = None
+    """Where the way of working stands, if the turn has one."""
     vocabulary: Any = None
     """The words of the agent's field (`interlock.answers.Vocabulary`), where it has its own."""
 

@@ -20,6 +20,7 @@ from interlock.ports import Resource
 from interlock.records import Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState, is_wildcard
 from interlock.tools import Parsed, Tool, Unclear, resolve, tool
+from interlock.tools.inputs import ModelInput
 from interlock.tools.registry import list_tools
 from interlock.values import Context, Effect, Json, Versioned
 
@@ -47,6 +48,8 @@ class UndoStep(msgspec.Struct, frozen=True):
     """The versions at which keys were looked at; those that an earlier step puts back first have none yet."""
     of: Json = None
     """The arguments of the change as its record has them, redacted: what people see of a send, which has no key."""
+    nothing: bool = False
+    """It left everything as it was, so there is nothing to take back."""
 
 
 class _SoFar(msgspec.Struct):
@@ -77,6 +80,10 @@ def with_undo(tools: Iterable[Tool]) -> list[Tool]:
     given = list_tools(tools)
     names, by_resource = {item.name for item in given}, dict[str, list[Tool]]()
     for item in given:
+        if item.name.startswith(UNDO) and not item.operator:
+            raise ContractError(
+                f"{item.name!r}: what begins with {UNDO!r} takes changes back; give the tool another name"
+            )
         if item.resource is not None and not item.operator:
             by_resource.setdefault(item.resource.name, []).append(item)
     for name, changers in by_resource.items():
@@ -121,7 +128,9 @@ def _undo_tool(changers: list[Tool]) -> Tool:
                 raise InDoubt(f"{key!r} was put back, but does not read back the same")
         return {"record": record, "restored": sorted(states)}
 
-    return restore
+    assert isinstance(restore.input, ModelInput)
+    # States that were read, changed and kept are put back, whatever a model may be allowed to send.
+    return msgspec.structs.replace(restore, input=restore.input.for_kept())
 
 
 def _longest_retention(changers: list[Tool]) -> timedelta | None:
@@ -266,7 +275,9 @@ async def _restoring(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payl
         return impossible(claim, _nothing_to_put_back(held))
     changed = sorted(key for key in {*was, *became} if was.get(key) != became.get(key))
     if not changed:
-        return impossible(claim, await _explain_nothing(ctx, claim, tool, held, so_far), holds_back=False)
+        why = await _explain_nothing(ctx, claim, tool, held, so_far)
+        left = impossible(claim, why or "it changed nothing", holds_back=False)
+        return msgspec.structs.replace(left, nothing=not why)
     keys = tuple(f"{tool.resource.name}/{key}" for key in changed)
     unseen = tuple(key for key in keys if key not in so_far.becomes)
     try:
@@ -305,12 +316,12 @@ def _beside(outcome: Stored | None) -> tuple[str, ...]:
 
 
 async def _explain_nothing(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payloads, so_far: _SoFar) -> str:
-    """What is said of a change that left its keys as they were: that it changed nothing, only where that is so."""
+    """What is said of a change that left its keys as they were; nothing where it changed nothing for sure."""
     if held.beside:
         wrote = ", ".join(held.beside)
         return f"it wrote {wrote} beside the keys that it names, and what was there before is not kept: look at that"
     if not getattr(tool.resource, "notes_writes", False):
-        return "it changed nothing"  # what was found when it had ended was what there had been
+        return ""  # what was found when it had ended was what there had been
     keys = tuple(key for key in claim.keys if not is_wildcard(key))
     try:
         now = await read_snapshots(tool, keys, ctx.snapshot_reader)
@@ -323,7 +334,7 @@ async def _explain_nothing(ctx: EngineContext, claim: Claimed, tool: Tool, held:
                 f"no write of it was noted, but {key} is not at the version that it had before: somebody else has"
                 " changed it, or this call has in a thread or task that was not handed its context; look at it"
             )
-    return "it changed nothing"
+    return ""
 
 
 def _nothing_to_put_back(held: _Payloads) -> str:

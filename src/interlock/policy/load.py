@@ -61,7 +61,8 @@ def load_policy(source: PolicySource, *, packs: Iterable[Pack] = ()) -> Policy:
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise PolicyError([f"{file}: there is no such policy file; write one or pass policy=..."]) from None
+        way_on = "write one, or say where it is: policy in the settings, --policy, or policy=..."
+        raise PolicyError([f"{file}: there is no such policy file; {way_on}"]) from None
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError([f"{file}: cannot be read: {error}"]) from None
     return parse_policy(text, str(file), packs=packs)

@@ -24,6 +24,21 @@ _CLOSED = "the store is closed"
 Answer = Receipt | StoreError
 
 
+class _Forks:
+    """How often this process was forked from another one: to ask for its number is a call of the system, each time."""
+
+    count = 0
+
+    def add(self) -> None:
+        """In the child."""
+        self.count += 1
+
+
+_forks = _Forks()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forks.add)
+
+
 class _Waiting(msgspec.Struct, eq=False):
     """A batch, and the future its caller waits on; touched only on the caller's loop once it is queued."""
 
@@ -86,7 +101,7 @@ class GroupWriter:
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._closed = False
         self._patience: dict[asyncio.AbstractEventLoop, _Patience] = {}
-        self._process = os.getpid()
+        self._forks = _forks.count
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="interlock-writer", daemon=True)
         self._thread.start()
@@ -96,7 +111,7 @@ class GroupWriter:
         loop = asyncio.get_running_loop()
         wait_s = self._patience_s if batch.wait_s is None else batch.wait_s
         waiting = _Waiting(batch, loop, loop.create_future(), wait_s, loop.time() + wait_s)
-        if os.getpid() != self._process:
+        if _forks.count != self._forks:
             raise StoreError("the store was opened before this process was forked; open the runtime in the child")
         if self._closed:
             raise StoreError(_CLOSED)

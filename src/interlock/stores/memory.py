@@ -48,21 +48,22 @@ class MemoryStore:
     async def commit(self, batch: Batch) -> Receipt:
         if self._renewals:
             self._catch_up()
-        added = self._state.land(batch)
+        state = self._state
+        added = state.land(batch)
+        if not added and not state.touched:
+            return _NO_RECORDS
         if not isinstance(added, list):
             return added
-        if not added and not self._state.touched:
-            return _NO_RECORDS
         ids = (self._append(added[0]),) if len(added) == 1 else tuple([self._append(append) for append in added])
-        if not self._state.touched:
+        if not state.touched:
             return Committed(ids)
-        for record in self._state.dropped:
+        for record in state.dropped:
             self._payloads.pop(record, None)
-        self._state.dropped.clear()
-        wanting, granted = self._state.drain()
+        state.dropped.clear()
+        wanting, granted = state.drain()
         if any(wanting) and ids:
-            self._state.number(wanting, ids[0])
-        self._state.forget_changes()
+            state.number(wanting, ids[0])
+        state.forget_changes()
         return receipt(ids, granted)
 
     def _append(self, append: Append) -> int:

@@ -159,11 +159,11 @@ class Chain:
         rows: list[Row] = []
         lane, last = self.lane, self.hash
         for record, number in zip(records, numbers, strict=True):
-            fields = _fields(record)
-            columns, body = fields[:-1], _encode(fields[-1])
+            at_us, kind, call, turn, actor, tool, status, content = _fields(record)
+            body = _encode(content)
             # The columns are hashed with the body: editing what is searched by is found like editing what is read.
-            _text, last = link_text(last, (number, lane, *columns), body)
-            rows.append((number, lane, last, *columns, body.decode()))
+            _text, last = link_text(last, (number, lane, at_us, kind, call, turn, actor, tool, status), body)
+            rows.append((number, lane, last, at_us, kind, call, turn, actor, tool, status, body.decode()))
         self.hash, self.id, self.count = last, rows[-1][0], self.count + len(rows)
         return rows
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from enum import Enum
 from functools import partial
 from math import inf
@@ -10,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 from pydantic_core import ErrorDetails, SchemaValidator, ValidationError, to_jsonable_python
 
-from interlock.canonical import MOST_PROBLEMS, Refusal, arguments_bytes, canonical, did_you_mean, guard, plain_bytes
+from interlock.canonical import (
+    MOST_PROBLEMS,
+    Refusal,
+    arguments_bytes,
+    canonical,
+    did_you_mean,
+    encode_canonical,
+    guard,
+    plain_bytes,
+)
 from interlock.errors import ContractError
 from interlock.reasons import FieldReason
 from interlock.tools.exact_types import exact_validator
@@ -96,7 +107,13 @@ class ModelInput:
             self._fields = SchemaValidator(core["schema"], core["config"]).validate_json
         # Where no field takes null, a NaN (which is written as null) is refused by validation itself.
         nulls = self._all is None or any("anyOf" in part for part in self.schema.get("properties", {}).values())
-        self._text = arguments_bytes if nulls else plain_bytes
+        self._text: Callable[[Json], bytes] = arguments_bytes if nulls else plain_bytes
+
+    def for_kept(self) -> ModelInput:
+        """The same for values that were let in before and come from a record: however large and deep they are."""
+        made = copy(self)
+        made._text = encode_canonical
+        return made
 
     def parse(self, raw: Json) -> Parsed:
         """Arguments as the model takes them, or `Refusal` naming every wrong field."""

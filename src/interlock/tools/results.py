@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from enum import Enum
 from math import isfinite
 from typing import Any, get_args, get_origin
 
@@ -15,20 +15,21 @@ from interlock.canonical import MAX_DEPTH, WHATEVER, Refusal, canonical
 from interlock.errors import ContractError
 from interlock.reasons import Reason
 from interlock.tools.long_texts import LONG, is_longer, size_of
+from interlock.tools.reported_failures import SAYS_NOTHING_OF_FAILURE, reported_failure
 from interlock.values import FieldProblem, Json, Problem, Result, Status, clean
 
-# Tools that were written for a chat return their errors as text; only how such texts begin is looked at.
-_ERROR_TEXT = re.compile(
-    r"\s*(?:(?:\w*error|\w*exception)(?: \d+)?:|traceback \(most recent call last\):)", re.IGNORECASE
-)
 _MOST_USD = 1e9
 LONGEST_MESSAGE = 2000
 """Characters of a sentence about a failure."""
 _CONTAINERS = (list, dict, tuple, set, frozenset)
 _OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}
-_NO_FAILURE = frozenset({"error", "success", "isError", "is_error"}).isdisjoint
 _OK = Status.OK  # looked up once: on Python 3.11 a member of an enum costs as much as a call
-_PLAIN = frozenset({int, float, bool, type(None)})
+_MOST_FIELDS = 64
+"""An object with more is not a short one."""
+_FLAT = {str, int, float, bool, type(None)}
+"""Types whose values hold no others; enums of texts and numbers are added as they are met."""
+_MOST_FLAT = 200
+"""Types that are remembered so: an application that makes enums as it goes must not fill the memory with them."""
 _EXACT = (int, str, bool)
 """Types of which a value is what it is written as (but for a text that is none): no need to let Pydantic look."""
 _WHOLE = 2**63
@@ -86,6 +87,8 @@ class Output:
         self._open = _OPEN_TYPES.get(annotation) if isinstance(annotation, type) or annotation is Any else None
         if get_origin(annotation) in (dict, list) and set(get_args(annotation)) <= {str, Any}:
             self._open = get_origin(annotation) if Any in get_args(annotation) else None
+        self.takes_open_dicts = self._open in (dict, object)
+        """Whether a dict may be returned, of which nothing is promised."""
         self._as_given = str if annotation is str else self._open
         self.exact = annotation if isinstance(annotation, type) and annotation in _EXACT else None
 
@@ -166,27 +169,50 @@ def _refuse_lost_numbers(value: Any) -> None:
 def read_short(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -> Reading | None:
     """Read what a tool returned if that is little work, as on the event loop; None where it is long."""
     try:
-        if type(raw) is dict and raw:  # the usual answer, in one step
-            try:
-                size = len(raw) + len("".join(raw))
-            except TypeError:  # some names are numbers, which are not long
-                size = len(raw) + sum([len(name) for name in raw if type(name) is str])
-            for item in raw.values():
-                kind = type(item)
-                if kind is str:
-                    size += len(item)
-                elif kind not in _PLAIN:
-                    size += len(item) if isinstance(item, str) else size_of(item)
-            if size > LONG:
-                return None
-            found = output.read_open(raw)
-            if found is not None and _NO_FAILURE(found[0]) and len(found[1]) <= max_bytes:
-                return Reading(_OK, found[0], found[1], True, True)
+        if type(raw) is dict and raw and output.takes_open_dicts:
+            reading = _read_flat(raw, max_bytes)
+            if reading is not None:
+                return reading
         if size_of(raw) > LONG:
             return None
+        found = output.read_open(raw) if type(raw) is dict and raw else None
+        if found is not None and SAYS_NOTHING_OF_FAILURE(found[0]) and len(found[1]) <= max_bytes:
+            _remember_flat(raw.values())
+            return Reading(_OK, found[0], found[1], True, True)
     except Exception as error:  # noqa: BLE001 - as below
         return _unreadable(raw, error)
     return read_result(raw, output, nothing_is_ok, max_bytes)
+
+
+def _read_flat(raw: dict[str, Any], max_bytes: int) -> Reading | None:
+    """The usual answer, in few steps: a short object of texts and numbers; None where it is any other."""
+    if len(raw) > _MOST_FIELDS:
+        return None
+    characters = 0
+    try:
+        for name, value in raw.items():
+            kind = type(value)
+            if kind is str:
+                characters += len(value)
+            elif kind not in _FLAT:
+                return None
+            characters += len(name)
+        if characters > LONG:
+            return None
+        text = _encode(raw)
+    except (TypeError, ValueError):  # a name that is no text, half a character, a number without end: the long way
+        return None  # says so
+    if b"null" in text or len(text) > max_bytes:  # it may have been NaN
+        return None
+    value = _decode(text)
+    return Reading(_OK, value, text, True, True) if SAYS_NOTHING_OF_FAILURE(value) else None
+
+
+def _remember_flat(values: Iterable[Any]) -> None:
+    """Enums of texts and numbers, whose sizes are their own: the next answer with one takes the short way."""
+    for kind in map(type, values):
+        if kind not in _FLAT and issubclass(kind, Enum) and issubclass(kind, str | int) and len(_FLAT) < _MOST_FLAT:
+            _FLAT.add(kind)
 
 
 def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -> Reading:
@@ -220,13 +246,13 @@ def _read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) 
         ):
             return _nothing(result or Result())
         over = output.is_over(value, max_bytes)
-        if over is not None and _in_band_failure(value) is None:
+        if over is not None and reported_failure(value) is None:
             return _fail(Reason.TOO_LARGE, over, result)
         plain, text = output.read(value)
-        failure = None if type(plain) is dict and _NO_FAILURE(plain) else _in_band_failure(plain)
+        failure = None if type(plain) is dict and SAYS_NOTHING_OF_FAILURE(plain) else reported_failure(plain)
     except Refusal as refusal:
         # {"error": …} fits no promised type: the failure that it reports is said, not that it does not fit.
-        failure, plain = _in_band_failure(value), _as_json(value)
+        failure, plain = reported_failure(value), _as_json(value)
         if failure is None:
             message = f"the tool returned something else than it promised: {refusal}"
             return _fail(Reason.BAD_RESULT, message, result, plain)
@@ -336,33 +362,6 @@ def _as_json(value: Any) -> Json:
     except Refusal:
         return None
     return value
-
-
-def _in_band_failure(value: Any) -> str | None:
-    """The message of a failure that was returned instead of raised, or None."""
-    if isinstance(value, dict):
-        error = value.get("error")
-        if value.get("success") is False or value.get("isError") is True or value.get("is_error") is True:
-            said = _words(error) or _words(value.get("message")) or _words(value.get("content"))
-            return said or "the tool reported failure"
-        return _words(error) if error and value.get("success") is not True else None  # success speaks before error
-    if isinstance(value, str) and _ERROR_TEXT.match(value):
-        return value.strip()
-    return None
-
-
-def _words(value: Any) -> str | None:
-    match value:
-        case None | "" | False:
-            return None
-        case str():
-            return value
-        case {"message": str(message)}:
-            return message
-        case [{"text": str(text)}, *_]:
-            return text
-        case _:
-            return str(value)
 
 
 def _is_empty(value: Any, nothing_is_ok: bool) -> bool:

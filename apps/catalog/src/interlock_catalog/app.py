@@ -124,9 +124,9 @@ def _open_model(settings: Settings) -> Model | None:
 
 
 def _open_embedder() -> Embed:
-    from interlock.answers.intents import Embedder  # takes a second and a hundred megabytes
+    from interlock.embedding import MiniLm  # takes a second and a hundred megabytes
 
-    return Embedder().embed
+    return MiniLm().embed
 
 
 def __getattr__(name: str) -> Any:

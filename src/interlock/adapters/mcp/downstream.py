@@ -21,6 +21,8 @@ class DownstreamCall(msgspec.Struct):
 
     link: Callable[[Any], Awaitable[Any]] | None = None
     """The connection to a server that this client uses; None: the one that all share."""
+    seen: Any = None
+    """The connection on which the tools were compared for this call; None: the one that all share."""
     meta: dict[str, Json] = {}
     """What the client said in `_meta` that is for the server."""
     progress: ProgressFnT | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,7 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from interlock.adapters.mcp.events import HttpSessions
-from interlock.adapters.mcp.gateway import mcp_server
+from interlock.adapters.mcp.gateway import APPROVE, mcp_server
 from interlock.adapters.mcp.oauth import JwksVerifier, OAuthTerms
 from interlock.adapters.mcp.servers import McpServers
 from interlock.errors import ConfigError
@@ -34,6 +35,8 @@ class HttpTerms(msgspec.Struct, frozen=True, kw_only=True):
     bearer: str = ""
     """The file of one token, for one's own machine: whoever brings it is the user of this process."""
     oauth: OAuthTerms | None = None
+    hosts: tuple[str, ...] = ()
+    """Other names that it is reached by."""
 
 
 async def serve_http(
@@ -42,14 +45,21 @@ async def serve_http(
     *,
     servers: McpServers | None = None,
     actor: str = "mcp",
+    approve: str = APPROVE,
     say: Callable[[str], None] = print,
 ) -> None:
     """Serve the tools of a runtime at `POST http://HOST:PORT/mcp` until the process ends."""
     host, port = read_address(terms.address)
-    app = http_app(runtime, terms, servers=servers, actor=actor)
-    server = uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_level="warning"))
-    say(f"http://{terms.address}/mcp")
-    serving = asyncio.create_task(server.serve(), name="mcp http")
+    app = http_app(runtime, terms, servers=servers, actor=actor, approve=approve)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise ConfigError(f"nobody can listen at {terms.address}: {error.strerror}; choose another --http") from None
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    shown = f"[{host}]" if family is socket.AF_INET6 else host
+    say(f"http://{shown}:{listening.getsockname()[1]}/mcp")
+    serving = asyncio.create_task(server.serve(sockets=[listening]), name="mcp http")
     try:
         await asyncio.shield(serving)
     except asyncio.CancelledError:  # whoever ends it has its sockets closed
@@ -58,7 +68,14 @@ async def serve_http(
         raise
 
 
-def http_app(runtime: Runtime, terms: HttpTerms, *, servers: McpServers | None = None, actor: str = "mcp") -> ASGIApp:
+def http_app(
+    runtime: Runtime,
+    terms: HttpTerms,
+    *,
+    servers: McpServers | None = None,
+    actor: str = "mcp",
+    approve: str = APPROVE,
+) -> ASGIApp:
     """The gateway as an ASGI application, for whatever serves those."""
     host, _port = read_address(terms.address)
     if host not in _LOOPBACK and not terms.bearer and terms.oauth is None:
@@ -67,7 +84,7 @@ def http_app(runtime: Runtime, terms: HttpTerms, *, servers: McpServers | None =
         )
     if terms.bearer and terms.oauth is not None:
         raise ConfigError("tokens come from one place: a file (--bearer), or an authorization server (--issuer)")
-    known = [host, "127.0.0.1", "localhost", "[::1]"]
+    known = [host, "127.0.0.1", "localhost", "[::1]", *terms.hosts]
     known += [] if terms.oauth is None else [urlsplit(terms.oauth.audience).netloc]
     names = list(dict.fromkeys(known))
     security = TransportSecuritySettings(
@@ -76,7 +93,7 @@ def http_app(runtime: Runtime, terms: HttpTerms, *, servers: McpServers | None =
             f"{scheme}://{name}{end}" for scheme in ("http", "https") for name in names for end in ("", ":*")
         ],
     )
-    server = mcp_server(runtime, servers=servers, actor=actor)
+    server = mcp_server(runtime, servers=servers, actor=actor, approve=approve)
     app: ASGIApp = server.streamable_http_app(
         host=host,
         transport_security=security,
@@ -98,7 +115,11 @@ def read_address(text: str) -> tuple[str, int]:
 
 def read_token(file: Path) -> str:
     """The token in a file; one that can be guessed is none."""
-    token = file.read_text(encoding="utf-8").strip()
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        said = getattr(error, "strerror", None) or "it is no text"
+        raise ConfigError(f"--bearer {file}: the token cannot be read: {said}") from None
     if len(token) < _LEAST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
         raise ConfigError(f"{file}: a token is one line of at least {_LEAST_TOKEN} letters, digits and signs")
     return token

@@ -9,36 +9,56 @@ from typing import Any
 import httpx2
 import mcp_types as types
 
+from interlock.adapters.mcp.answered_errors import AnsweredErrors
 from interlock.adapters.mcp.lines import MOST_BYTES
 
 _REFUSED, _BROKEN = 400, 500
+_NOT_TAKEN = frozenset((400, 401, 403, 404, 405, 406, 411, 413, 414, 415, 421, 426, 429, 431))
+"""Refusals that say that a request was not taken, whoever says it. Any other (408, 499 …) may be a proxy's that has
+waited long enough for a server which goes on."""
 _CONNECT_S, _READ_S = 30.0, 300.0
 """So long until something moves, and so long until an answer comes; a call has its own limit."""
 
 
-_ENDS = re.compile(rb"\n\n|\r\r|\r\n\r\n")
-_LONGEST_END = 4
+_ENDS = re.compile(rb"\n[\r\n]|\r\r|\r\n[\r\n]")
+_DATA = b"data:"
+_LONGEST_END = 3
+"""An event ends with an empty line, and a line with one of three."""
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    """The bytes of an answer: a body, or events, of which each has an end of its own."""
+    """The bytes of an answer: a body, or events, of which each has an end of its own. The errors in it are heard before
+    anybody else reads them."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, *, events: bool) -> None:
-        self._inner, self._events = inner, events
+    def __init__(self, inner: httpx2.AsyncByteStream, errors: AnsweredErrors, *, events: bool) -> None:
+        self._inner, self._errors, self._events = inner, errors, events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        since, before = 0, b""
+        since, before, begun = 0, b"", [b""]
         async for chunk in self._inner:
             since += len(chunk)
             if since > MOST_BYTES:
                 raise httpx2.ReadError(f"a message of more than {MOST_BYTES // (1024 * 1024)} MiB")
+            begun.append(chunk)
             if self._events and _ENDS.search(before + chunk):
                 since = 0
-            before = chunk[-_LONGEST_END + 1 :]
+                *events, rest = _ENDS.split(b"".join(begun))
+                begun = [rest]
+                for event in events:
+                    self._errors.hear_bytes(_data_of(event))
+            before = (before + chunk)[-_LONGEST_END + 1 :]
             yield chunk
+        if not self._events:
+            self._errors.hear_bytes(b"".join(begun))
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+def _data_of(event: bytes) -> bytes:
+    """What an event carries."""
+    data = (line[len(_DATA) :].removeprefix(b" ") for line in event.splitlines() if line.startswith(_DATA))
+    return b"\n".join(data)
 
 
 class McpHttpClient(httpx2.AsyncClient):
@@ -52,7 +72,9 @@ class McpHttpClient(httpx2.AsyncClient):
         headers: Mapping[str, str] | None = None,
         timeout: httpx2.Timeout | None = None,
         auth: httpx2.Auth | None = None,
+        errors: AnsweredErrors | None = None,
     ) -> None:
+        self._errors = errors or AnsweredErrors()
         said = {**(headers or {}), "accept-encoding": "identity"}
         super().__init__(headers=said, timeout=timeout or httpx2.Timeout(_CONNECT_S, read=_READ_S), auth=auth)
 
@@ -63,11 +85,14 @@ class McpHttpClient(httpx2.AsyncClient):
             raise httpx2.RemoteProtocolError("it has packed its answer, and was asked not to")
         assert isinstance(found.stream, httpx2.AsyncByteStream)
         is_events = found.headers.get("content-type", "").lower().startswith("text/event-stream")
-        found.stream = _BoundedStream(found.stream, events=is_events)
+        # What is read at once is one message, whatever it looks like.
+        is_events = is_events and stream and found.status_code < _BROKEN
+        found.stream = _BoundedStream(found.stream, self._errors, events=is_events)
         if not stream:
             await found.aread()
         self.refused = f"it answered {found.status_code}" if found.status_code >= _REFUSED else ""
-        if found.status_code >= _BROKEN and not _is_answer(await found.aread()):
+        is_refusal = found.status_code in _NOT_TAKEN
+        if found.status_code >= _REFUSED and not is_refusal and not _is_answer(await found.aread()):
             await found.aclose()
             raise httpx2.RemoteProtocolError(self.refused)  # whoever said that, it was not the server's answer
         return found

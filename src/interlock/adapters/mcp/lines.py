@@ -6,12 +6,14 @@ import asyncio
 import logging
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 import anyio
 import mcp_types as types
 from mcp.shared.message import SessionMessage
+
+from interlock.adapters.mcp.answered_errors import AnsweredErrors
 
 _log = logging.getLogger("interlock.mcp")
 MOST_BYTES = 64 * 1024 * 1024
@@ -26,6 +28,9 @@ _LOOKED_AT = 200
 """Bytes at the head of a message in which its method stands."""
 
 
+Refuse = Callable[[bytes], Awaitable[None]]
+
+
 class Pausable(Protocol):
     """The pipe that is read, as asyncio has it."""
 
@@ -33,17 +38,34 @@ class Pausable(Protocol):
     def resume_reading(self) -> None: ...
 
 
+class WritePipe(Protocol):
+    """The pipe that is written, as asyncio has it."""
+
+    def write(self, data: bytes) -> None: ...
+    def is_closing(self) -> bool: ...
+    def close(self) -> None: ...
+
+
 class LineReads:
     """The messages that come in, as the SDK wants to read them; `ended` is called once the last one was taken.
 
     Where more come than are handled, the pipe is not read on. Of log and progress some are left out where they come too
-    fast, so that an answer behind a flood of them comes in time; that a list has changed is heard once.
+    fast, so that an answer behind a flood of them comes in time; that a list has changed is heard once. `refuse` is
+    told of lines that are no messages; without it, the SDK is.
     """
 
-    def __init__(self, who: str, ended: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        who: str,
+        ended: Callable[[], None] | None = None,
+        refuse: Refuse | None = None,
+        errors: AnsweredErrors | None = None,
+    ) -> None:
+        self.errors = errors or AnsweredErrors()
+        """Those that were read."""
         self.problem = ""
         """Why no more is read, where the other side is to blame."""
-        self._who, self._ended = who, ended
+        self._who, self._ended, self._refuse = who, ended, refuse
         self._lines: deque[bytes] = deque()
         self._waiting = 0
         self._begun: list[bytes] = []
@@ -109,6 +131,22 @@ class LineReads:
 
     async def receive(self) -> SessionMessage | Exception:
         """The next one."""
+        while True:
+            line = await self._take()
+            found: SessionMessage | Exception
+            try:
+                found = SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+            except ValueError as error:
+                found = self._read_damaged(line, error)
+            if isinstance(found, SessionMessage):
+                self.errors.hear(found.message)
+                return found
+            if self._refuse is None:
+                return found
+            await self._refuse(line)
+            await asyncio.sleep(0)  # a flood of them leaves room for others
+
+    async def _take(self) -> bytes:
         while not self._lines:
             if self._closed:
                 if self._ended is not None:
@@ -121,10 +159,7 @@ class LineReads:
         if not self._lines and self._paused and self._pipe is not None and not self._closed:
             self._paused = False
             self._pipe.resume_reading()
-        try:
-            return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except ValueError as error:
-            return self._read_damaged(line, error)
+        return line
 
     @staticmethod
     def _read_damaged(line: bytes, error: Exception) -> SessionMessage | Exception:
@@ -160,11 +195,11 @@ class LineWrites(asyncio.BaseProtocol):
     """The messages that go out, as the SDK wants to write them: at once, unless the other side does not read."""
 
     def __init__(self) -> None:
-        self._pipe: asyncio.WriteTransport | None = None
-        self._free = asyncio.Event()
+        self._pipe: WritePipe | None = None
+        self._free, self.ended = asyncio.Event(), asyncio.Event()
         self._free.set()
 
-    def follow(self, pipe: asyncio.WriteTransport) -> None:
+    def follow(self, pipe: WritePipe) -> None:
         """Where they go."""
         self._pipe = pipe
 
@@ -180,6 +215,7 @@ class LineWrites(asyncio.BaseProtocol):
         """Nobody reads it any more."""
         self._pipe = None
         self._free.set()
+        self.ended.set()
 
     async def send(self, item: SessionMessage) -> None:
         """Write one."""

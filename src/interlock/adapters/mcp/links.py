@@ -14,13 +14,14 @@ from typing import Any
 
 import mcp_types as types
 import msgspec
+from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp.server import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from interlock.adapters.mcp.callbacks import ClientCallbacks
+from interlock.adapters.mcp.callbacks import ClientCallbacks, asked_back
 from interlock.adapters.mcp.upstream import Upstream
 
 Context = ServerRequestContext[Any, Any]
@@ -61,17 +62,32 @@ class ClientLinks:
             found = self._links[upstream.name] = upstream.connect_again(self._callbacks())
         return found
 
+    def get(self, server: str) -> Upstream | None:
+        """The one that there is."""
+        return self._links.get(server)
+
+    async def tell_roots_changed(self) -> None:
+        """Its folders are others: each server that it is connected to hears that; one that is not will ask anew."""
+        links = [link for link in self._links.values() if link.is_connected and link.hears_roots]
+        await asyncio.gather(
+            *(link.ask(_ROOTS_CHANGED.method, _say_roots_changed) for link in links), return_exceptions=True
+        )
+
     async def close(self) -> None:
-        """End them."""
-        await asyncio.gather(*(link.close() for link in self._links.values()), return_exceptions=True)
+        """End them, each once the changes that it makes have ended."""
+        await asyncio.gather(*(link.finish() for link in self._links.values()), return_exceptions=True)
 
     @property
     def _asker(self) -> InFlight:
         """The request in the middle of which a server asks: the last one that is not answered."""
         return self._in_flight[-1] if self._in_flight else self._last
 
+    @property
+    def _can(self) -> types.ClientCapabilities:
+        return self._last.session.client_capabilities or types.ClientCapabilities()
+
     def _callbacks(self) -> ClientCallbacks:
-        can = self._last.session.client_capabilities or types.ClientCapabilities()
+        can = self._can
         return ClientCallbacks(
             sampling=self._sample if can.sampling is not None else None,
             elicitation=self._elicit if can.elicitation is not None else None,
@@ -79,6 +95,7 @@ class ClientLinks:
             logging=self._log,
             hear=self._hear,
             legacy=True,
+            can=can,
         )
 
     async def _ask(self, request: Any, answer: Any) -> Any:
@@ -89,11 +106,19 @@ class ClientLinks:
 
     async def _sample(self, context: ClientRequestContext, params: types.CreateMessageRequestParams) -> Any:
         del context
+        can = self._can.sampling
+        if params.tools and (can is None or can.tools is None):
+            return _refuse("it cannot be asked for a word of a model that has tools")
         answer = types.CreateMessageResultWithTools if params.tools else types.CreateMessageResult
         return await self._ask(types.CreateMessageRequest(params=params), answer)
 
     async def _elicit(self, context: ClientRequestContext, params: types.ElicitRequestParams) -> Any:
         del context
+        can = self._can.elicitation or types.ElicitationCapability()
+        by_url = isinstance(params, types.ElicitRequestURLParams)
+        # Who says no more of it than that it can means forms.
+        if can.url is None if by_url else can.form is None and can.url is not None:
+            return _refuse(f"it cannot be asked by {'an address' if by_url else 'a form'}")
         return await self._ask(types.ElicitRequest(params=params), types.ElicitResult)
 
     async def _list_roots(self, context: ClientRequestContext) -> Any:
@@ -112,9 +137,22 @@ class ClientLinks:
 _PASSED_ON = (
     types.ResourceUpdatedNotification,
     types.ResourceListChangedNotification,
+    types.ToolListChangedNotification,
     types.PromptListChangedNotification,
     types.ElicitCompleteNotification,
 )
+
+
+def _refuse(why: str) -> types.ErrorData:
+    """What a server asks for though it was told that the client cannot."""
+    return types.ErrorData(code=types.INVALID_PARAMS, message=f"the client does not say that it can do that: {why}")
+
+
+_ROOTS_CHANGED = types.RootsListChangedNotification()
+
+
+async def _say_roots_changed(client: Client) -> None:
+    await client.session.send_notification(_ROOTS_CHANGED)
 
 
 class LinkPool:
@@ -122,7 +160,7 @@ class LinkPool:
 
     def __init__(self) -> None:
         self._clients: weakref.WeakKeyDictionary[object, ClientLinks] = weakref.WeakKeyDictionary()
-        self._shared: dict[tuple[str, ...], Upstream] = {}
+        self._shared: dict[tuple[str, str], Upstream] = {}
         self._count = 0
 
     def client(self, ctx: Context) -> ClientLinks | None:
@@ -137,12 +175,19 @@ class LinkPool:
             connection.exit_stack.push_async_callback(found.close)
         return found
 
+    def connection_of(self, ctx: Context, upstream: Upstream) -> Upstream:
+        """The connection that requests of this client go by, if it is there; else the one that all share."""
+        client = self.client(ctx)
+        found = (
+            self._shared.get((upstream.name, _key(_abilities(ctx)))) if client is None else client.get(upstream.name)
+        )
+        return found if found is not None and found.is_connected else upstream
+
     def link_for(self, ctx: Context, own: list[Upstream]) -> Link:
         """How a request of 2026-07-28 reaches a server: by a connection that says what its client can. One that wants
         the log of its request gets a connection of its own (`own`), which ends with it: else it would hear others'."""
-        can = ctx.session.client_capabilities or types.ClientCapabilities()
-        said = [name for name in ("sampling", "elicitation", "roots") if getattr(can, name) is not None]
-        given: dict[str, Any] = dict.fromkeys(said, _never_asked)
+        said = _abilities(ctx)
+        given: dict[str, Any] = {**dict.fromkeys(said, _never_asked), "can": ctx.session.client_capabilities}
         wants_log = types.LOG_LEVEL_META_KEY in (ctx.meta or {})
 
         async def log(params: types.LoggingMessageNotificationParams) -> None:
@@ -152,7 +197,7 @@ class LinkPool:
             if wants_log:
                 own.append(upstream.connect_again(ClientCallbacks(**given, logging=log)))
                 return own[-1]
-            key = (upstream.name, *said)
+            key = (upstream.name, _key(said))
             if said and key not in self._shared:
                 self._shared[key] = upstream.connect_again(ClientCallbacks(**given))
             return self._shared[key] if said else upstream
@@ -162,6 +207,16 @@ class LinkPool:
     async def close(self) -> None:
         """End those that are shared; the others end with their clients."""
         await asyncio.gather(*(link.close() for link in self._shared.values()), return_exceptions=True)
+
+
+def _abilities(ctx: Context) -> dict[str, Any]:
+    can = asked_back(ctx.session.client_capabilities or types.ClientCapabilities())
+    return {name: one for name, one in can.items() if one is not None}
+
+
+def _key(abilities: dict[str, Any]) -> str:
+    """The same for clients that can the same."""
+    return types.ClientCapabilities(**abilities).model_dump_json(exclude_none=True)
 
 
 async def _never_asked(*_given: Any) -> types.ErrorData:

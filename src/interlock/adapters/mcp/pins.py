@@ -23,7 +23,10 @@ from interlock.canonical import canonical
 from interlock.errors import ConfigError
 from interlock.values import Json
 
-_SEEN = {"name", "title", "description", "input_schema", "output_schema", "annotations"}
+_FORM = 2
+_FIRST = {"name", "title", "description", "input_schema", "output_schema", "annotations"}
+_SEEN = {1: _FIRST, _FORM: {*_FIRST, "icons", "meta"}}
+"""What a pin covers, by its form: nothing else goes through. Pins of the first one hold until they are made anew."""
 _LINES = 40
 _AROUND = 40
 _INSTRUCTION = re.compile(
@@ -52,6 +55,7 @@ class PinnedTool(msgspec.Struct, frozen=True):
 
     digest: str
     offered: dict[str, Json]
+    form: int = 1
 
 
 class PinsFile(msgspec.Struct, frozen=True):
@@ -82,7 +86,7 @@ class PinsFile(msgspec.Struct, frozen=True):
         has read that accepts them."""
         fit = [one for one in offered if not find_hidden(one)]
         kept = [one for one in fit if one.name in accept or not find_instruction(one)]
-        pinned = {one.name: PinnedTool(digest_of(one), _as_seen(one)) for one in kept}
+        pinned = {one.name: PinnedTool(digest_of(one), _as_seen(one), _FORM) for one in kept}
         return PinsFile({**self.servers, server: pinned})
 
     def without(self, server: str) -> PinsFile:
@@ -107,29 +111,32 @@ class PinsFile(msgspec.Struct, frozen=True):
         return {name: why for name, why in {**found, **gone}.items() if why}
 
 
-def digest_of(offered: types.Tool) -> str:
+def digest_of(offered: types.Tool, form: int = _FORM) -> str:
     """A digest of everything of a tool that a model or a caller goes by."""
-    return hashlib.sha256(canonical(_as_seen(offered))).hexdigest()
+    return hashlib.sha256(canonical(_as_seen(offered, form))).hexdigest()
 
 
-def _as_seen(offered: types.Tool) -> dict[str, Json]:
-    return offered.model_dump(mode="json", by_alias=True, exclude_none=True, include=_SEEN)
+def _as_seen(offered: types.Tool, form: int = _FORM) -> dict[str, Json]:
+    seen = _SEEN.get(form, _SEEN[_FORM])
+    return offered.model_dump(mode="json", by_alias=True, exclude_none=True, include=seen)
 
 
 def _objection(offered: types.Tool, pinned: Mapping[str, PinnedTool]) -> str:
-    hidden = find_hidden(offered)
+    known = pinned.get(offered.name)
+    form = _FORM if known is None else known.form
+    hidden = _hidden_in(_as_seen(offered, form))
     if hidden:
         return f"it hides something: {hidden}"
-    known = pinned.get(offered.name)
     if known is None:
         return "nobody has pinned it"
-    return "" if known.digest == digest_of(offered) else f"it is not what was pinned:\n{_difference(known, offered)}"
+    same = known.digest == digest_of(offered, form)
+    return "" if same else f"it is not what was pinned:\n{_difference(known, offered)}"
 
 
 def _difference(known: PinnedTool, offered: types.Tool) -> str:
     before, now = (
         msgspec.json.format(msgspec.json.encode(one, order="sorted"), indent=2).decode().splitlines()
-        for one in (known.offered, _as_seen(offered))
+        for one in (known.offered, _as_seen(offered, known.form))
     )
     lines = list(difflib.unified_diff(before, now, "pinned", "offered now", lineterm="", n=1))
     more = len(lines) - _LINES
@@ -138,14 +145,41 @@ def _difference(known: PinnedTool, offered: types.Tool) -> str:
 
 def find_instruction(offered: types.Tool) -> str:
     """Words of a tool that tell a model what to do beside it, as they stand there."""
-    text = " ".join(msgspec.json.encode(_as_seen(offered)).decode().replace("\\n", " ").split())
-    found = _INSTRUCTION.search(text)
-    return "" if found is None else text[max(0, found.start() - _AROUND) : found.end() + _AROUND]
+    return _instruction_in(_as_seen(offered))
 
 
 def find_hidden(offered: types.Tool) -> str:
     """A character in the words of a tool that people do not see and models read, by its name."""
-    found = next((c for text in _texts_in(_as_seen(offered)) for c in text if _is_hidden(c)), None)
+    return _hidden_in(_as_seen(offered))
+
+
+def find_harm(listed: types.Prompt | types.Resource | types.ResourceTemplate) -> str:
+    """Why something that is not pinned is left out of lists: its words hide something, or tell a model what to do."""
+    words: list[Json] = [listed.title, listed.description]
+    words += [text for one in getattr(listed, "arguments", None) or () for text in (one.title, one.description)]
+    hidden, said = _hidden_in(words), _instruction_in(words)
+    if hidden:
+        return f"it hides something: {hidden}"
+    return f"it tells a model what to do: {said}" if said else ""
+
+
+def _instruction_in(words: Json) -> str:
+    text = msgspec.json.encode(_on_one_line(words)).decode()
+    found = _INSTRUCTION.search(text)
+    return "" if found is None else text[max(0, found.start() - _AROUND) : found.end() + _AROUND]
+
+
+def _on_one_line(words: Json) -> Json:
+    """The same with one blank between words: how they are set does not hide what they say."""
+    if isinstance(words, dict):
+        return {_on_one_line(key): _on_one_line(item) for key, item in words.items()}
+    if isinstance(words, list):
+        return [_on_one_line(item) for item in words]
+    return " ".join(words.split()) if isinstance(words, str) else words
+
+
+def _hidden_in(words: Json) -> str:
+    found = next((c for text in _texts_in(words) for c in text if _is_hidden(c)), None)
     return "" if found is None else f"the invisible character U+{ord(found):04X} {unicodedata.name(found, '')}".strip()
 
 

@@ -14,6 +14,7 @@ import anyio
 from mcp import StdioServerParameters
 from mcp.client.stdio import get_default_environment, stdio_client
 
+from interlock.adapters.mcp.answered_errors import HeardReads
 from interlock.adapters.mcp.lines import LineReads, LineWrites
 
 _LEAVES_S, _ENDS_S = 2.0, 2.0
@@ -64,8 +65,8 @@ async def run_server(
 ) -> AsyncIterator[tuple[Any, Any]]:
     """Start it, and end it and all that it has started with the block."""
     if sys.platform == "win32":  # its pipes and groups are others: the SDK knows them
-        async with stdio_client(started, errlog=errors) as streams:
-            yield streams
+        async with stdio_client(started, errlog=errors) as (read, write):
+            yield HeardReads(read, reads.errors), write
         return
     writes = LineWrites()
     transport, protocol = await asyncio.get_running_loop().subprocess_exec(

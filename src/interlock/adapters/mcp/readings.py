@@ -8,6 +8,7 @@ import mcp_types as types
 from mcp import Client
 
 from interlock.adapters.mcp.downstream import CALLER, DownstreamCall
+from interlock.adapters.mcp.results import own_meta
 from interlock.adapters.mcp.upstream import Upstream, link_to
 from interlock.errors import InputRequired
 from interlock.tools import Tool
@@ -86,4 +87,5 @@ async def _read(upstream: Upstream, what: str, work: Any) -> Json:
         wanted = found.model_dump(mode="json", by_alias=True, exclude_none=True)
         raise InputRequired(f"{upstream.name} has to be told something first", requests=wanted)
     caller.result = found
-    return found.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"})
+    said, meta = found.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"}), own_meta(found)
+    return {**said, **({"_meta": meta} if meta else {})}

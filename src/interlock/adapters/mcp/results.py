@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as types
@@ -24,14 +25,19 @@ def value_of(server: str, tool: str, found: types.CallToolResult) -> Json:
     if found.is_error:
         raise Permanent(f"{server}: {tool} failed: {shorten(text_of(found) or 'it does not say why', _SAID)}")
     only_text, structured = all(map(_is_bare_text, found.content)), found.structured_content
-    only_text = only_text and not _own_meta(found)
-    if structured is not None and only_text and not _looks_whole(structured):
+    only_text = only_text and not own_meta(found)
+    if isinstance(structured, dict) and only_text and not _looks_whole(structured):
         return structured  # its texts are for those who do not read that
     if structured is None and only_text and len(found.content) <= 1:
         return text_of(found) if found.content else None
     return found.model_dump(
         mode="json", by_alias=True, exclude_none=True, include={_PARTS, "structured_content", "meta"}
     )
+
+
+def size_of_result(found: types.CallToolResult) -> int:
+    """About how many bytes its texts have, which are handed on whatever the value is."""
+    return sum(len(part.text) for part in found.content if isinstance(part, types.TextContent))
 
 
 def result_of(value: Json) -> types.CallToolResult:
@@ -54,8 +60,8 @@ def _is_bare_text(part: Any) -> bool:
     return isinstance(part, types.TextContent) and part.annotations is None and not part.meta
 
 
-def _own_meta(found: types.CallToolResult) -> dict[str, Any]:
-    """What a tool says in `_meta`, but for what the protocol says there."""
+def own_meta(found: types.Result) -> dict[str, Any]:
+    """What a server says in `_meta`, but for what the protocol says there."""
     return {key: item for key, item in (found.meta or {}).items() if not key.startswith(_PROTOCOL)}
 
 
@@ -65,5 +71,5 @@ def _as_text(value: Json) -> str:
     return alone if isinstance(alone, str) else msgspec.json.encode(alone).decode()
 
 
-def _looks_whole(value: dict[str, Any]) -> bool:
+def _looks_whole(value: Mapping[str, Any]) -> bool:
     return isinstance(value.get(_PARTS), list) and value.keys() <= {_PARTS, _STRUCTURED, _META}

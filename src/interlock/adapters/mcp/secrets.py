@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from interlock.config import read_variable
 from interlock.errors import ConfigError, install_hint
 
 KEYRING = "keyring:"
+
+
+def read_secrets(server: str, wanted: Mapping[str, str]) -> dict[str, str]:
+    """All that a server knows us by."""
+    return {name: read_secret(server, where) for name, where in wanted.items()}
 
 
 def read_secret(server: str, where: str) -> str:
@@ -19,7 +26,9 @@ def read_secret(server: str, where: str) -> str:
         )
     value = read_variable(where)
     if value is None:
-        raise ConfigError(f"the MCP server {server!r} is handed the variable {where}, which is not set")
+        # In any other spelling it may be the secret itself, which is not said again.
+        named = f"the variable {where}" if where.isupper() else "a variable"
+        raise ConfigError(f"the MCP server {server!r} is handed {named}, which is not set")
     return _usable(server, value)
 
 
@@ -28,6 +37,8 @@ def _usable(server: str, value: str) -> str:
     kept = value.rstrip("\r\n")
     if not kept.isprintable():
         raise ConfigError(f"the MCP server {server!r}: its secret holds characters that cannot be sent")
+    if kept != kept.strip():  # whoever refuses that quotes it
+        raise ConfigError(f"the MCP server {server!r}: its secret begins or ends with a blank; take that away")
     return kept
 
 

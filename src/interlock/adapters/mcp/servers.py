@@ -6,45 +6,75 @@ import asyncio
 from collections.abc import Mapping
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import mcp_types as types
 import msgspec
 
+from interlock.adapters.mcp.address import ServerAddress
 from interlock.adapters.mcp.pins import PinsFile
 from interlock.adapters.mcp.readings import reading_tools
-from interlock.adapters.mcp.secrets import read_secret
-from interlock.adapters.mcp.terms import ServerTerms, profile_names
+from interlock.adapters.mcp.secrets import read_secrets
+from interlock.adapters.mcp.terms import (
+    ServerTerms,
+    ToolTerms,
+    profile_names,
+    refuse_unknown_tools,
+)
 from interlock.adapters.mcp.tools import tools_of
-from interlock.adapters.mcp.upstream import ServerAddress, Upstream
+from interlock.adapters.mcp.upstream import Upstream
+from interlock.canonical import did_you_mean
 from interlock.config import SERVERS
 from interlock.errors import ConfigError
+from interlock.operations.undo import UNDO
 from interlock.tools import Tool
 
+T = TypeVar("T", bound=msgspec.Struct)
+_OURS = "written"
+"""Of the terms of a server: not for settings, as it is how these stand there."""
 PINS = "interlock.mcp.json"
 """The file of pins, beside the settings."""
 
 
 class McpServers:
-    """Servers, each started when it is first needed, and their tools: what was pinned is what is offered."""
+    """Servers, each started when it is first needed, and their tools: what was pinned is what is offered.
+
+    One that cannot be used as the settings have it is `left_out`, and the others are there without it.
+    """
 
     def __init__(self, terms: Mapping[str, ServerTerms], folder: Path | None) -> None:
-        self.terms = dict(terms)
-        where = folder or Path()
         self.pins = PinsFile() if folder is None else PinsFile.read(folder / PINS)
-        self.upstreams = {name: make_upstream(name, one, where, self.pins) for name, one in self.terms.items()}
+        self.terms: dict[str, ServerTerms] = {}
+        self.upstreams: dict[str, Upstream] = {}
+        self.tools: list[Tool] = []
+        self.left_out: dict[str, str] = {}
+        """Servers that are not used, and why."""
+        for name, one in terms.items():
+            upstream = make_upstream(name, one, folder or Path(), self.pins)
+            try:
+                made = self._tools_of(upstream, one)
+                self._refuse_taken(made)
+            except ConfigError as error:
+                self.left_out[name] = str(error)
+                continue
+            self.terms[name], self.upstreams[name] = one, upstream
+            self.tools += made
 
-    @property
-    def tools(self) -> list[Tool]:
-        """The tools of all of them; `ConfigError` for a server that nobody has looked at yet."""
-        found: list[Tool] = []
-        for name, upstream in self.upstreams.items():
-            if name not in self.pins.servers:
-                raise ConfigError(
-                    f"nobody has looked at the tools of the MCP server {name!r}; run interlock mcp pin {name}"
-                )
-            found += [*tools_of(upstream, self.pins.tools_of(name), self.terms[name]), *reading_tools(upstream)]
-        return found
+    def _tools_of(self, upstream: Upstream, terms: ServerTerms) -> list[Tool]:
+        name = upstream.name
+        if name not in self.pins.servers:
+            raise ConfigError(f"nobody has looked at its tools; run interlock mcp pin {name}")
+        pinned = self.pins.tools_of(name)
+        refuse_unknown_tools(name, terms, [one.name for one in pinned])
+        return [*tools_of(upstream, pinned, terms), *reading_tools(upstream)]
+
+    def _refuse_taken(self, made: list[Tool]) -> None:
+        taken = {tool.name for tool in self.tools}
+        for name in (tool.name for tool in made):
+            if name in taken:
+                raise ConfigError(f"another server has a tool {name!r} already: give one of the two another prefix")
+            if name.startswith(UNDO):
+                raise ConfigError(f"{name!r} is the name of what takes changes back: give the server a prefix")
 
     @property
     def offered(self) -> dict[str, types.Tool]:
@@ -53,11 +83,20 @@ class McpServers:
             said.name_of(name, one.name): one for name, said in self.terms.items() for one in self.pins.tools_of(name)
         }
 
+    @property
+    def owners(self) -> dict[str, Upstream]:
+        """The server of each tool, by what that is called here."""
+        return {
+            said.name_of(name, one.name): self.upstreams[name]
+            for name, said in self.terms.items()
+            for one in self.pins.tools_of(name)
+        }
+
     async def start(self) -> dict[str, str]:
         """Start all of them; why some could not be."""
         ended = await asyncio.gather(*(one.start() for one in self.upstreams.values()), return_exceptions=True)
         named = zip(self.upstreams, ended, strict=True)
-        return {name: str(error) for name, error in named if isinstance(error, Exception)}
+        return self.left_out | {name: str(error) for name, error in named if isinstance(error, Exception)}
 
     async def close(self) -> None:
         """End them."""
@@ -68,13 +107,29 @@ def check_terms(written: Mapping[str, Any]) -> dict[str, ServerTerms]:
     """What a settings file says of servers, by their names."""
     terms: dict[str, ServerTerms] = {}
     for name, one in written.items():
-        try:
-            terms[name] = msgspec.convert(one, ServerTerms)
-        except (msgspec.ValidationError, ConfigError) as error:
-            raise ConfigError(f"[{SERVERS}.{name}]: {error}") from None
+        where = f"{SERVERS}.{name}"
+        said = dict(one) if isinstance(one, dict) else one
+        tools = said.pop("tools", {}) if isinstance(said, dict) else {}
+        if not isinstance(tools, dict):
+            raise ConfigError(f"[{where}]: what is said of a tool stands in a table of its own: [{where}.tools.NAME]")
+        own = {tool: _convert(f"{where}.tools.{tool}", these, ToolTerms) for tool, these in tools.items()}
+        terms[name] = msgspec.structs.replace(_convert(where, said, ServerTerms), tools=own, written=tools)
     for name, one in terms.items():
         check_server(name, one)
     return terms
+
+
+def _convert(where: str, given: Any, kind: type[T]) -> T:
+    """What a table says; where it names something that there is not, with what there is."""
+    known = [field for field in kind.__struct_fields__ if field != _OURS]
+    for key in given if isinstance(given, dict) else ():
+        if key not in known:
+            way_on = did_you_mean(key, known) or f"; there are {', '.join(known)}"
+            raise ConfigError(f"[{where}]: there is no setting {key!r}{way_on}")
+    try:
+        return msgspec.convert(given, kind)
+    except (msgspec.ValidationError, ConfigError) as error:
+        raise ConfigError(f"[{where}]: {error}") from None
 
 
 def check_server(name: str, terms: ServerTerms) -> None:
@@ -94,14 +149,14 @@ def check_server(name: str, terms: ServerTerms) -> None:
 
 def make_upstream(name: str, terms: ServerTerms, folder: Path, pins: PinsFile | None = None) -> Upstream:
     """The connection to a server, not started yet."""
-    address: ServerAddress
+    address: ServerAddress = {"secrets": lambda: read_secrets(name, wanted), "roots": terms.hears_roots}
     if terms.command:
         split = [one.partition("=") for one in terms.env]
-        env = {variable: read_secret(name, where or variable) for variable, _, where in split}
-        address = {"command": terms.command, "cwd": str((folder / terms.cwd).resolve()), "env": env}
+        wanted = {variable: where or variable for variable, _, where in split}
+        address |= {"command": terms.command, "cwd": str((folder / terms.cwd).resolve())}
     else:
-        headers = {header: read_secret(name, where) for header, where in terms.headers.items()}
-        address = {"url": terms.url, "headers": headers, "sse": terms.sse}
+        wanted = terms.headers
+        address |= {"url": terms.url, "sse": terms.sse}
     return Upstream(name, pins=pins, **address)
 
 

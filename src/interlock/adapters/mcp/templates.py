@@ -21,6 +21,14 @@ def gaps_in(template: Json) -> set[str]:
     return set().union(*map(gaps_in, parts)) if parts else set()
 
 
+def has_fields(template: Json) -> bool:
+    """Whether a gap asks for a part of a state: `{state.price}`, `{now.entities}`."""
+    if isinstance(template, str):
+        return any(found.startswith(("state.", "now.")) for found in _GAP.findall(template))
+    parts: Iterable[Json] = template.values() if isinstance(template, Mapping) else ()
+    return any(map(has_fields, template if isinstance(template, list | tuple) else parts))
+
+
 def fill(template: Json, values: Mapping[str, Json]) -> Json:
     """A template with its gaps filled: what is nothing but a gap becomes the value itself, of whatever type."""
     if isinstance(template, Mapping):

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib.resources import files
-from typing import Any
 
+import mcp_types as types
 import msgspec
 
+from interlock.adapters.mcp.lines import MOST_BYTES
 from interlock.adapters.mcp.templates import gaps_in
+from interlock.canonical import did_you_mean
+from interlock.config import SERVERS
 from interlock.errors import ConfigError
 from interlock.toml_text import parse_toml
 from interlock.values import Effect, Json
 
 _LONGEST_S = 86_400
+_LARGEST_ANSWER = 16 * 1024 * 1024
+_WILD = frozenset("*?[")
 _TOOL, _FILE = "tool", "file"
 _KEY, _STATE, _NOW = "key", "state", "now"
 
@@ -25,6 +31,8 @@ class ToolTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     effect: str = ""
     """read, write or send; where nothing is said, a send, or what a trusted server says."""
     timeout_s: float = 60.0
+    max_bytes: int = _LARGEST_ANSWER
+    """Of its answer: a larger one fails the call, and is not cut."""
     idempotent: bool = False
     """The server does the same thing once for one `interlock/idempotency-key` in `_meta`."""
     repeatable: bool = False
@@ -55,6 +63,9 @@ class ToolTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
                 f"timeout_s is a number of seconds above 0 and below {_LONGEST_S:,}, not {self.timeout_s}"
             )
 
+        if not 0 < self.max_bytes <= MOST_BYTES:
+            raise ConfigError(f"max_bytes is above 0 and at most {MOST_BYTES:,}, not {self.max_bytes:,}")
+
     def steps(self, which: str) -> tuple[dict[str, Json], ...]:
         """`put_back` or `remove`, as steps."""
         given = getattr(self, which)
@@ -78,18 +89,45 @@ class ServerTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """What the names of its tools and prompts begin with here (default: its name and `_`)."""
     trusted: bool = False
     """What it says of itself and what it returns is believed."""
+    roots: bool | None = None
+    """Whether it is told the folders of its clients (default: yes, unless the profile says no)."""
     profile: str = ""
     """The terms of a server that is known: one of `PROFILES`."""
     tools: dict[str, ToolTerms] = {}
-    """By name or pattern; what is said here goes before what the profile says."""
+    """By name or pattern; what is said here goes before what the profile says, however exactly that names a tool."""
+    written: dict[str, dict[str, Json]] = {}
+    """The same as it stands in the settings: a table without an `effect` leaves the rest to the profile."""
 
     def name_of(self, server: str, tool: str) -> str:
         """What a tool of the server is called here."""
         return f"{server}_{tool}" if self.prefix is None else f"{self.prefix}{tool}"
 
-    def all_terms(self) -> dict[str, ToolTerms]:
-        """What is said of its tools, the profile's terms with it."""
-        return {**read_profile(self.profile), **self.tools} if self.profile else dict(self.tools)
+    @property
+    def hears_roots(self) -> bool:
+        """Whether it is told the folders of its clients."""
+        return (not self.profile or profile_hears_roots(self.profile)) if self.roots is None else self.roots
+
+    def terms_of(self, tool: str) -> ToolTerms:
+        """What is said of a tool: by the operator, beside the profile unless an effect is said; then in its place."""
+        known = _fitting(tool, read_profile(self.profile)) if self.profile else None
+        named = _fitting(tool, self.tools)
+        if named is None or known is None:
+            return (named or known or ("", ToolTerms()))[1]
+        (pattern, own), (_, profile) = named, known
+        if own.effect or not profile.effect:
+            return own
+        written = self.written.get(pattern) or _not_usual(own)
+        try:
+            return msgspec.convert({**msgspec.to_builtins(profile), **written}, ToolTerms)
+        except msgspec.ValidationError as error:
+            raise ConfigError(
+                f"{tool}: what {pattern!r} says does not go with the profile {self.profile}: {error}"
+            ) from None
+
+
+def profile_hears_roots(name: str) -> bool:
+    """Whether a server that is known is told the folders of its clients."""
+    return bool(parse_toml(profile_text(name)).get("roots", True))
 
 
 def profile_names() -> tuple[str, ...]:
@@ -105,18 +143,33 @@ def profile_text(name: str) -> str:
     return files("interlock.adapters.mcp").joinpath("profiles", f"{name}.toml").read_text(encoding="utf-8")
 
 
+@cache
 def read_profile(name: str) -> dict[str, ToolTerms]:
     """The terms of the tools of a server that is known."""
     return msgspec.convert(parse_toml(profile_text(name))["tools"], dict[str, ToolTerms])
 
 
-def terms_of(name: str, terms: Mapping[str, ToolTerms]) -> ToolTerms:
-    """What is said of a tool: by its name, or by the longest pattern that fits it."""
+def _fitting(name: str, terms: Mapping[str, ToolTerms]) -> tuple[str, ToolTerms] | None:
+    """What is said of a tool by its name, or else by the longest pattern that fits it."""
     fitting = [pattern for pattern in terms if pattern == name or fnmatchcase(name, pattern)]
-    return terms[max(fitting, key=lambda one: (one == name, len(one)))] if fitting else ToolTerms()
+    best = max(fitting, key=lambda one: (one == name, len(one)), default=None)
+    return None if best is None else (best, terms[best])
 
 
-def refuse_odd_terms(where: str, terms: ToolTerms, offered: Mapping[str, Any]) -> None:
+def _not_usual(terms: ToolTerms) -> dict[str, Json]:
+    usual: dict[str, Json] = msgspec.to_builtins(ToolTerms())
+    return {name: value for name, value in msgspec.to_builtins(terms).items() if value != usual[name]}
+
+
+def refuse_unknown_tools(server: str, terms: ServerTerms, names: Sequence[str]) -> None:
+    """What is said of a tool that there is not was meant for another one; a pattern may fit none."""
+    for pattern in terms.tools:
+        if pattern not in names and not _WILD.intersection(pattern):
+            way_on = did_you_mean(pattern, names) or f"; there are {', '.join(sorted(names))}"
+            raise ConfigError(f"[{SERVERS}.{server}.tools.{pattern}]: no tool of that name is pinned{way_on}")
+
+
+def refuse_odd_terms(where: str, terms: ToolTerms, offered: Mapping[str, types.Tool]) -> None:
     """A write has to say what it changes, how that is looked at, and how it is put back; with tools that there are."""
     if terms.effect != Effect.WRITE:
         given = [name for name in ("look", "put_back", "remove", "becomes") if getattr(terms, name)]
@@ -138,13 +191,28 @@ def refuse_odd_terms(where: str, terms: ToolTerms, offered: Mapping[str, Any]) -
             _refuse_odd_step(f"{where}: {what}", step, offered, known)
 
 
-def _refuse_odd_step(where: str, step: Mapping[str, Json], offered: Mapping[str, Any], known: set[str]) -> None:
+def _refuse_odd_arguments(where: str, step: Mapping[str, Json], called: types.Tool) -> None:
+    """A step that its tool would not take is found before it is needed."""
+    schema, given = called.input_schema, [name for name in step if name != _TOOL]
+    known = schema.get("properties", {})
+    odd = next((name for name in given if name not in known), None)
+    if odd is not None and known:
+        way_on = did_you_mean(odd, known) or f"; there are {', '.join(known)}"
+        raise ConfigError(f"{where}: {called.name} takes no {odd!r}{way_on}")
+    missing = [name for name in schema.get("required", ()) if name not in given]
+    if missing:
+        raise ConfigError(f"{where}: {called.name} needs {', '.join(missing)}, too")
+
+
+def _refuse_odd_step(where: str, step: Mapping[str, Json], offered: Mapping[str, types.Tool], known: set[str]) -> None:
     called = step.get(_TOOL)
     is_file = where.endswith("remove") and set(step) == {_FILE} and isinstance(step[_FILE], str)
     if not isinstance(called, str) and not is_file:
         raise ConfigError(f'{where}: a step is {{ tool = "NAME", … }} with the arguments of that tool')
     if called is not None and called not in offered:
         raise ConfigError(f"{where}: the server has no tool {called!r}")
+    if called is not None:
+        _refuse_odd_arguments(where, step, offered[called])
     unknown = gaps_in({name: item for name, item in step.items() if name != _TOOL}) - known
     if unknown:
         gaps = ", ".join(f"{{{name}}}" for name in sorted(known))

@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import mcp_types as types
+import msgspec
 
+from interlock.adapters.mcp.address import ServerAddress
 from interlock.adapters.mcp.downstream import CALLER
-from interlock.adapters.mcp.looks import ServerState, key_of
+from interlock.adapters.mcp.forms import PromisedForm
+from interlock.adapters.mcp.looks import ServerState, key_of, refuse_lost_characters
 from interlock.adapters.mcp.pins import PinsFile
-from interlock.adapters.mcp.results import value_of
+from interlock.adapters.mcp.results import size_of_result, value_of
 from interlock.adapters.mcp.templates import fill
-from interlock.adapters.mcp.terms import ServerTerms, ToolTerms, refuse_odd_terms, terms_of
-from interlock.adapters.mcp.upstream import ServerAddress, Upstream, link_to
+from interlock.adapters.mcp.terms import ServerTerms, ToolTerms, refuse_odd_terms, refuse_unknown_tools
+from interlock.adapters.mcp.upstream import Upstream, link_to
+from interlock.canonical import Refusal
 from interlock.errors import ContractError
-from interlock.tools import Tool
+from interlock.tools import Limits, Tool
+from interlock.tools.inputs import Input, Parsed
 from interlock.values import Context, Effect, Json
 
 _log = logging.getLogger("interlock.mcp")
@@ -71,6 +76,7 @@ async def mcp_tools(
         known = offered if pinned is None else pinned.tools_of(name)
         kept = [one for one in known if one.name not in off]
         said = ServerTerms(url="-", trusted=trusted, profile=profile, tools=dict(terms or {}))
+        refuse_unknown_tools(name, said, [one.name for one in (*known, *offered)])
         refused: dict[str, str] = {}
         return McpTools(tools_of(upstream, kept, said, refused), upstream, {**off, **refused})
     except BaseException:
@@ -91,13 +97,13 @@ def tools_of(
     upstream: Upstream, offered: Sequence[types.Tool], said: ServerTerms, refused: dict[str, str] | None = None
 ) -> list[Tool]:
     """The tools of a server as tools of ours; `refused` is told of those whose contract cannot be kept, and why."""
-    names, terms = {one.name: one for one in offered}, said.all_terms()
+    names = {one.name: one for one in offered}
     states: list[ServerState] = []
     found = []
     for one in offered:
-        own = terms_of(one.name, terms)
+        own = said.terms_of(one.name)
         refuse_odd_terms(f"{upstream.name}: {one.name}", own, names)
-        state = _state_of(upstream, own, states) if own.effect == Effect.WRITE else None
+        state = _state_of(upstream, own, states, one.input_schema) if own.effect == Effect.WRITE else None
         name = said.name_of(upstream.name, one.name)
         try:
             found.append(_tool_of(upstream, one, own, state, name=name, trusted=said.trusted))
@@ -108,15 +114,17 @@ def tools_of(
     return found
 
 
-def _state_of(upstream: Upstream, terms: ToolTerms, states: list[ServerState]) -> ServerState:
+def _state_of(
+    upstream: Upstream, terms: ToolTerms, states: list[ServerState], schema: Mapping[str, Json]
+) -> ServerState:
     """The state that a tool changes: one for all that look at it in the same way."""
-    same = next((state for state in states if state.is_of(terms)), None)
+    same = next((state for state in states if state.is_of(terms, schema)), None)
     if same is not None:
         return same
     assert terms.look is not None
     name = f"{upstream.name}.{terms.resource or terms.look['tool']}"
     taken = {state.name for state in states}
-    made = ServerState(name if name not in taken else f"{name}-{len(taken)}", upstream, terms)
+    made = ServerState(name if name not in taken else f"{name}-{len(taken)}", upstream, terms, schema)
     states.append(made)
     return made
 
@@ -134,12 +142,16 @@ def _tool_of(
     upstream: Upstream, offered: types.Tool, said: ToolTerms, state: ServerState | None, *, name: str, trusted: bool
 ) -> Tool:
     """A tool of a server as one of ours."""
+    if offered.output_schema is not None:
+        PromisedForm(offered.output_schema)  # or it is left out: each of its answers would be in doubt
     effect = effect_of(offered, said, trusted=trusted)
     changes = effect is not Effect.READ
 
     async def run(arguments: dict[str, Json], context: Context) -> Json:
         key = context.idempotency_key if said.idempotent else None
         caller = CALLER.get()
+        if state is not None:
+            refuse_lost_characters(upstream.name, arguments)
         meta = {**({} if caller is None else caller.meta), **({_KEY: key} if key else {})}
         link = await link_to(upstream)
         found = await link.call_tool(
@@ -147,20 +159,42 @@ def _tool_of(
         )
         if caller is not None:
             caller.result = found
-        return value_of(upstream.name, offered.name, found)
+        value = value_of(upstream.name, offered.name, found)
+        return value if size_of_result(found) <= said.max_bytes else found.model_dump(mode="json", exclude_none=True)
 
     options: dict[str, Any] = {"idempotent": said.idempotent, "repeatable": said.repeatable} if changes else {}
     if state is not None:
-        options |= {"resource": state, "key": key_of(said)}
+        options |= {"resource": state, "key": key_of(said, offered.input_schema)}
         if said.becomes is not None:
             options["simulate"] = lambda _state, arguments: fill(said.becomes, arguments)
-    return Tool.from_schema(
+    made = Tool.from_schema(
         name,
         run,
         schema=offered.input_schema,
         effect=effect,
         description=offered.description or offered.title or offered.name,
         timeout_s=said.timeout_s,
+        limits=Limits(max_bytes=said.max_bytes),
         trust="trusted" if trusted else "untrusted",
         **options,
     )
+    return msgspec.structs.replace(made, input=_PinnedInput(made.input, upstream, offered.name))
+
+
+class _PinnedInput:
+    """The contract of a tool for as long as the server has not made it another one: then nothing fits it."""
+
+    def __init__(self, inner: Input, upstream: Upstream, tool: str) -> None:
+        self._inner, self._upstream, self._tool = inner, upstream, tool
+        self.schema, self.shown = inner.schema, inner.shown
+        self.fills_inner_defaults, self.most_arguments = inner.fills_inner_defaults, inner.most_arguments
+
+    def parse(self, raw: Json) -> Parsed:
+        """Arguments that the schema admits, or `Refusal`."""
+        caller = CALLER.get()
+        why = (caller.seen if caller is not None and caller.seen is not None else self._upstream).watch.why_off(
+            self._tool
+        )
+        if why is not None:
+            raise Refusal(self._upstream.watch.say_off(self._tool, why))
+        return self._inner.parse(raw)

@@ -8,6 +8,7 @@ other.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 
 from interlock.answers.constrained.argument_extraction import extract_arguments
@@ -26,6 +27,9 @@ _MOST_LEAD = 400
 _ANSWER = "Answer the question in one or two short sentences with the facts that are given, and nothing else."
 
 
+_PART = re.compile(r"[^?;\n]*[^?;\n\s][^?;\n]*\??")
+
+
 class ConstrainedModel:
     """Calls and answers by choice alone; conversation is the inner model's own."""
 
@@ -38,6 +42,8 @@ class ConstrainedModel:
     async def reply(self, request: Request) -> Reply:
         """The call that is due, a question that comes first, or an answer made of facts."""
         task, results = request.task, _results(_of_this_turn(request))
+        if task is not None and task.work is not None and task.work.plan:
+            return Reply(plan_of(task.question))
         wanted = request.force or _next_need(request)
         card = next((card for card in request.tools if card.name == wanted), None)
         if card is not None:
@@ -105,6 +111,13 @@ class ConstrainedModel:
         )
         reply = await self._inner.reply(asked)
         return Reply(reply.text, usage=reply.usage, final=True)
+
+
+def plan_of(question: str) -> str:
+    """A plan for a question, composed of its own parts: such a model writes none."""
+    parts = [" ".join(part.rstrip("?").split()) for part in _PART.findall(question)]
+    lines = [f"{number}. {part}?" for number, part in enumerate(dict.fromkeys(filter(None, parts)), 1)]
+    return "\n".join(("<plan>", *lines, "</plan>"))
 
 
 def constrain(model: Model) -> Model:

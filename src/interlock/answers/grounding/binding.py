@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -51,6 +51,7 @@ _JOINED = 12
 _LEAD = re.compile(r"\W{0,3}(?:(?:the|your|our|this|that|in|for)\s+)?", re.I)
 _IS = re.compile(r"\s+(?:is|are|was|were|has|have|had)\b", re.I)
 
+_JOINING = ("and", "or", "to")
 _PARTICLE = re.compile(r"[ -](?P<word>in|out|up|off|down|over|on|back)\b", re.I)
 
 Topics = tuple[dict[str, frozenset[str]], ...]
@@ -134,18 +135,21 @@ class Binder:
         for claim in claims:
             self._claims_of[sentences.at(claim.start)].append(claim)
         taken = [(mention.start, mention.end) for mention in mentions]
+        starts = [start for start, _end in taken]
+        # Read once for the whole text: few words have one behind them.
+        particles = {match.start(): match["word"] for match in _PARTICLE.finditer(sentences.text)}
         self._tokens = [
             (place, meanings, word)
             for word, place in words_in(sentences.text)
-            if (meanings := words.meanings(word) | self._compound(word, place)) or word.lower() in ("and", "or", "to")
-            if not any(start <= place < end for start, end in _near_spans(taken, place))
+            if (meanings := self._meanings(word, particles.get(place + len(word)))) or word.lower() in _JOINING
+            if not ((at := bisect_right(starts, place)) and place < taken[at - 1][1])
         ]
         self._places = [place for place, _meanings, _word in self._tokens]
 
-    def _compound(self, word: str, place: int) -> Meanings:
-        """What a word stands for together with the particle behind it: the check-in of a field `checkin_from`."""
-        particle = _PARTICLE.match(self._sentences.text, place + len(word))
-        return self._words.meanings(word + particle["word"]) if particle is not None else frozenset()
+    def _meanings(self, word: str, particle: str | None) -> Meanings:
+        """What a word stands for, also together with the particle behind it: the check-in of a field `checkin_from`."""
+        alone = self._words.meanings(word)
+        return alone if particle is None else alone | self._words.meanings(word + particle)
 
     def bind(self, number: int, order: Order = "nearest") -> Bound:
         """What a claim is said to be of; where a sentence names several things, in which order they are said."""
@@ -388,8 +392,3 @@ def _key(mention: Mention) -> frozenset[tuple[str, frozenset[str]]]:
 
 def _all_names(mentions: Sequence[Mention], kind: str) -> frozenset[str]:
     return frozenset[str]().union(*(mention.names.get(kind, frozenset()) for mention in mentions))
-
-
-def _near_spans(spans: Sequence[tuple[int, int]], place: int) -> Sequence[tuple[int, int]]:
-    at = bisect_left(spans, (place + 1, 0))
-    return spans[max(0, at - 1) : at]

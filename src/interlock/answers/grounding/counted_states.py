@@ -14,12 +14,12 @@ from typing import NamedTuple
 from interlock.answers.grounding.binding import Bound, is_part_of, predicate_behind
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.evidence import Fact
-from interlock.answers.grounding.figure_states import FigureKind, is_some
+from interlock.answers.grounding.figure_states import is_some
 from interlock.answers.grounding.rows import plain_name
-from interlock.answers.grounding.state_words import StateTable
 from interlock.answers.grounding.surroundings import Surroundings
 from interlock.answers.grounding.terms import Calculation
-from interlock.answers.grounding.words import Meanings, WordTable, stem, words_in
+from interlock.answers.grounding.vocabulary import Vocabulary
+from interlock.answers.grounding.words import Meanings, stem, words_in
 
 _MOST_FACTS, _MOST_FIELDS, _LEAST_ROWS = 4_000, 60, 2
 _LONGEST_STATE = 40
@@ -56,9 +56,9 @@ def _read_list(where: str, rows: Mapping[int, list[Fact]]) -> _List:
 class CountedStates:
     """The lists of the results, and what their rows say of themselves."""
 
-    def __init__(self, facts: Sequence[Fact], table: StateTable, words: WordTable) -> None:
-        self._table, self._words = table, words
-        self._kinds = [FigureKind(one, words) for one in table.figures.values()]
+    def __init__(self, facts: Sequence[Fact], vocabulary: Vocabulary) -> None:
+        self._table, self._words = vocabulary.states, vocabulary.words
+        self._kinds = list(vocabulary.figure_kinds.values())
         lists: dict[str, dict[int, list[Fact]]] = defaultdict(lambda: defaultdict(list))
         usable = (fact for fact in facts if fact.trusted and not (fact.echo or fact.asked or fact.stale or fact.label))
         for fact in islice((one for one in usable if not one.counted and not one.prose), _MOST_FACTS):

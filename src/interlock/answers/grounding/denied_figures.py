@@ -20,6 +20,7 @@ _DENIED = re.compile(
     r"\s+(?:be\s+|been\s+|have\s+)?(?:(?:the|an?|at|in|on|of|exactly)\s+){0,2}(?:(?P<field>[a-z]{2,20})\s+)?[^\w\s.,;:!?]?$",
     re.I,
 )
+_DENIALS = ("not", "never", "no longer", "n't", "n’t")
 _FOUND = ("exact", "rounded", "counted")
 
 
@@ -33,7 +34,8 @@ def _is_denied(text: str, one: Support, words: WordTable) -> bool:
     """Whether the words before a figure deny it: at once, or with the name of its field in between."""
     if one.how not in _FOUND or one.source in ("name", "question"):
         return False
-    denied = _DENIED.search(text[max(0, one.start - _LONGEST) : one.start])
+    before = text[max(0, one.start - _LONGEST) : one.start]
+    denied = _DENIED.search(before) if any(map(before.lower().__contains__, _DENIALS)) else None
     if denied is None:
         return False
     return denied["field"] is None or bool(words.in_name(denied["field"]) & words.in_name(one.path.replace(".", " ")))

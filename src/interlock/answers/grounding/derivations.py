@@ -77,7 +77,7 @@ class Derivations:
         self._terms, self._wanted, self._groups = TermList(known), known.wanted, known.groups
         self._spans = TimeSpans(known.spans, self._terms, around)
         self._counted = RowCounts(around.text, mentions, known.rows)
-        self._as_said = CountsAsSaid(around, once(facts, CountedStates, words.states, words.words))
+        self._as_said = CountsAsSaid(around, once(facts, CountedStates, words))
         self._shares = Shares(self._terms, known.counts, known.wanted, around, words)
         self._of_user = QuestionProducts(self._wanted, around)
         self._asked = words.words.in_name(known.asked[:_MOST_ASKED])

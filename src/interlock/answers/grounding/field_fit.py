@@ -77,7 +77,7 @@ class FieldFit:
         self._row_words: dict[int, Meanings] = {}
         self._field_words: Meanings | None = None
         self._rows = known.rows
-        self._none = NoneOfThem(words.states, words.words)
+        self._none = NoneOfThem(words)
 
     def is_computed(self, claim: Claim) -> bool:
         """Whether a figure stands in a sum that is written out: what it is of was said before."""
@@ -295,7 +295,7 @@ class FieldFit:
             part = self._words.words.in_name(self._part_around(claim))
             flag = value[2].partition("]")[0]
             if flag == NONE:
-                return self._none.says(value[0], self._part_behind(claim))
+                return self._none.says(self._part_behind(claim), value[0])
             if flag in ("True", "False"):
                 return self._says_flag(value[0], claim, is_set=flag == "True")
             return bool(shared & sentence) and (bool(shared & part) or not bound.noun)
@@ -327,7 +327,7 @@ class FieldFit:
         behind = _NARROWING.match(self._text, claim.end)
         if self._is_whole(claim):
             return False  # "two of the four are late": that is said of the two
-        if any(self._none.says(name, self._part_behind(claim)) for name in once(self._facts, mixed_figures)):
+        if self._none.says(self._part_behind(claim), *once(self._facts, mixed_figures)):
             return True
         if behind is None:
             return False

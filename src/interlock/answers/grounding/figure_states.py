@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.figure_kinds import FigureKind, stems_of
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.rows import Row
-from interlock.answers.grounding.sentences import Sentences
-from interlock.answers.grounding.state_words import StateTable
-from interlock.answers.grounding.words import WordTable, stem, words_in
+from interlock.answers.grounding.said_parts import SaidPart, SaidParts
+from interlock.answers.grounding.vocabulary import Vocabulary
+from interlock.answers.grounding.words import stem, words_in
 from interlock.values import Value
 
 _MOST_FACTS = 2_000
@@ -29,37 +29,6 @@ _SHARE = re.compile(r"%|\bper ?cent\b|\baverage\b|\bmost of\b", re.I)
 _DUE, _PAID = stem("due"), frozenset(map(stem, ("paid", "received")))
 _WOULD = re.compile(r"\bwould\b", re.I)
 """What a plan would do is in its preview: that is claimed like anything else."""
-
-
-class FigureKind:
-    """One thing that words say without a figure: which fields hold it, and the words for none and for some of it."""
-
-    def __init__(self, table: Mapping[str, Any], words: WordTable) -> None:
-        self._fields = [_stems(name, words) for name in table["fields"]]
-        self._other = frozenset().union(*(_stems(name, words) for name in table.get("other_fields", ())))
-        self._sizes = [_stems(name, words) for name in table.get("sizes", ())]
-        self._none, self._some = (_pattern(table.get(side, ())) for side in ("none", "some"))
-        self.each = bool(table.get("each"))
-        """One field that says some is enough against none; otherwise all of them have to."""
-
-    def is_field(self, own: frozenset[str]) -> bool:
-        """Whether a field with such words in its name says how much of it there is."""
-        return any(one <= own for one in self._fields) and not own & self._other
-
-    def is_size(self, own: frozenset[str]) -> bool:
-        """Whether a field says how many there can be: what is as large as that is full."""
-        return own in self._sizes
-
-    def says_some(self, part: str, *, denied: bool) -> bool | None:
-        """Whether a part of a sentence says that there is some, or none; None if it speaks of something else."""
-        for pattern, some in ((self._none, False), (self._some, True)):
-            if pattern is not None and pattern.search(part) is not None:
-                return some != denied
-        return None
-
-    def says_none(self, text: str) -> bool:
-        """Whether a text of a result says none in its own words: a status that is `sold_out`."""
-        return self._none is not None and self._none.search(text.replace("_", " ")) is not None
 
 
 class _Known(Value, frozen=True):
@@ -101,9 +70,9 @@ class _Fields:
 class FigureStates:
     """Looks for parts of sentences that say none where there is some, or some where there is none."""
 
-    def __init__(self, facts: Sequence[Fact], table: StateTable, words: WordTable) -> None:
-        self._table, self._words = table, words
-        self._kinds = [(name, FigureKind(one, words)) for name, one in table.figures.items()]
+    def __init__(self, facts: Sequence[Fact], vocabulary: Vocabulary) -> None:
+        self._table, self._words = vocabulary.states, vocabulary.words
+        self._kinds = list(vocabulary.figure_kinds.items())
         self._fields: dict[str, _Fields] = defaultdict(_Fields)
         self._in_row: dict[int, list[Fact]] = defaultdict(list)
         usable = (fact for fact in facts if fact.trusted and not (fact.echo or fact.asked or fact.stale or fact.label))
@@ -114,12 +83,14 @@ class FigureStates:
         for fact in known:
             if fact.number is not None or fact.truth is not None:
                 self._add(fact)
+        self._known = [(name, kind) for name, kind in self._kinds if name in self._fields]
+        self._bits = sum(kind.bit for _name, kind in self._known)
 
     def _add(self, fact: Fact) -> None:
         if fact.prose or (fact.counted and fact.number):
             return  # of lists only that they are empty: which of its items are meant is not known
         names = islice(fact.place.field.names(), 1, 2) if fact.counted else [fact.place.name]
-        own = frozenset[str]().union(*(_stems(name, self._words) for name in names))
+        own = frozenset[str]().union(*(stems_of(name, self._words) for name in names))
         for name, kind in self._kinds:
             if kind.is_field(own):
                 some = is_some(fact, self._in_row[id(fact.place.row)])
@@ -127,40 +98,46 @@ class FigureStates:
             elif fact.number and kind.is_size(own):
                 self._fields[name].sizes.append(fact)
 
-    def find(self, sentences: Sentences, mentions: Sequence[Mention]) -> Iterator[tuple[int, int, str]]:
+    def find(self, parts: SaidParts, mentions: Sequence[Mention]) -> Iterator[tuple[int, int, str]]:
         """Where a part of a sentence says it, and which field says otherwise."""
-        if not self._fields:
+        if not self._known:
             return
         starts = [mention.start for mention in mentions]
         things: list[Mention] = []
-        number = -1
-        for start, end in sentences.parts():
-            near = mentions[bisect_left(starts, start) : bisect_left(starts, end)]
+        text, number = parts.sentences.text, -1
+        for part in parts.all:
+            near = mentions[bisect_left(starts, part.start) : bisect_left(starts, part.end)]
             here = [one for one in near if not one.soft]
-            last, number = number, sentences.at(start)
+            last, number = number, part.sentence
             if last != number and here:
                 things = []
             if here:
-                joined = things and not sentences.text[things[-1].end : start].strip(" ,")
+                joined = things and not text[things[-1].end : part.start].strip(" ,")
                 things = [*things, *here] if joined else here
-            text, days = sentences.text[start:end], [one for one in near if one.is_date]
-            sentence = sentences.all[number]
-            if self._table.is_conditional(_WOULD.sub("", sentences.text[sentence.start : sentence.end])):
+            if not part.bits & self._bits or self._is_conditional(parts, number):
                 continue
             # "The two direct ones" are not what was named before.
-            named = [] if not here and self._table.is_of_several(text) else things[-_MOST_THINGS:]
-            why = None if self._table.is_open(text) else self._contrary(text, named, days)
+            several = not here and self._table.is_of_several(part.text, part.bits)
+            named = [] if several else things[-_MOST_THINGS:]
+            is_open = self._table.is_open(part.text, part.bits)
+            why = None if is_open else self._contrary(part, named, [one for one in near if one.is_date])
             if why is not None:
-                yield start, end, why
+                yield part.start, part.end, why
 
-    def _contrary(self, text: str, things: Sequence[Mention], days: Sequence[Mention]) -> str | None:
-        denied = self._table.denies(text)
+    def _is_conditional(self, parts: SaidParts, number: int) -> bool:
+        if not parts.is_conditional(number):
+            return False
+        return self._table.is_conditional(_WOULD.sub("", parts.sentence(number)))
+
+    def _contrary(self, part: SaidPart, things: Sequence[Mention], days: Sequence[Mention]) -> str | None:
+        text, bits = part.text, part.bits
+        denied = self._table.denies(text, bits)
         if _SHARE.search(text):
             return None  # of many: 80% are on time
         if denied and (_DIGIT.search(text) or _COMPARED.search(text)):
             return None
-        for name, kind in self._kinds:
-            said = kind.says_some(text, denied=denied) if name in self._fields else None
+        for name, kind in self._known:
+            said = kind.says_some(text, denied=denied, bits=bits)
             if said is None:
                 continue
             why = self._against(name, kind, text, things, days, said=said)
@@ -188,9 +165,12 @@ class FigureStates:
 
     def _spoken_of(self, known: Sequence[_Known], text: str) -> Sequence[_Known]:
         """Of several such fields those that are named: "nothing is due for trips" is said of `trips_due`."""
+        if len(known) < 2:
+            return known
         spoken = {one for word, _place in words_in(text) for one in self._words.meanings(word)}
         counts = [len(one.own & spoken) for one in known]
-        return [one for one, count in zip(known, counts, strict=True) if count == max(counts)] if known else ()
+        most = max(counts)
+        return [one for one, count in zip(known, counts, strict=True) if count == most]
 
     def _has_room(self, size: Fact, kind: FigureKind) -> bool:
         """Whether nothing in the row is as large as what it can hold, and nothing says in words that it is full."""
@@ -212,11 +192,3 @@ def is_some(fact: Fact, row: Sequence[Fact]) -> bool:
 
 def _is_of(row: Row, thing: Mention) -> bool:
     return any(row.names_of_kind(kind) & same for kind, same in thing.names.items())
-
-
-def _stems(name: str, words: WordTable) -> frozenset[str]:
-    return frozenset(one for one in words.in_name(name) if not one.startswith("="))
-
-
-def _pattern(listed: Sequence[str]) -> re.Pattern[str] | None:
-    return re.compile(rf"\b(?:{'|'.join(listed)})", re.I) if listed else None

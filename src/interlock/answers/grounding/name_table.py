@@ -36,7 +36,9 @@ class NameTable:
                 self._with_word[word].append(name)
             if parts and len(parts) <= _MOST_WORDS and is_name(name):
                 lengths[parts[0]].add(len(parts))
-        self._lengths = {first: sorted(found | {1, 2}, reverse=True) for first, found in lengths.items()}
+        self._lengths: dict[str, Sequence[int]] = {
+            first: sorted(found | {1, 2}, reverse=True) for first, found in lengths.items()
+        }
         self._found: dict[str, Kinds] = {}
         self._fields = frozenset[str]().union(*{fact.own for fact in facts}, *map(words.in_name, _arguments(meanings)))
 
@@ -48,7 +50,10 @@ class NameTable:
 
     def lengths(self, first: str) -> Sequence[int]:
         """How many words a name that begins with a word may have, the longest first."""
-        return self._lengths.get(first) or ((2, 1) if self._names_with(first) else ())
+        found = self._lengths.get(first)
+        if found is None:
+            found = self._lengths[first] = (2, 1) if self._names_with(first) else ()
+        return found
 
     def find(self, name: str) -> Kinds:
         """What a name stands for, or a part of one that only one thing has."""

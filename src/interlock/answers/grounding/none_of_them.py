@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from interlock.answers.grounding.figure_states import FigureKind
-from interlock.answers.grounding.state_words import StateTable
-from interlock.answers.grounding.words import WordTable, words_in
+from interlock.answers.grounding.figure_kinds import stems_of
+from interlock.answers.grounding.vocabulary import Vocabulary
+from interlock.answers.grounding.words import words_in
 
 NONE = "0"
 """The value that such rows share, as the path of their count has it."""
@@ -13,14 +13,20 @@ NONE = "0"
 class NoneOfThem:
     """Whether words say of rows that they have none of what a field holds."""
 
-    def __init__(self, table: StateTable, words: WordTable) -> None:
-        self._table, self._words = table, words
-        self._kinds = [FigureKind(one, words) for one in table.figures.values()]
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._table, self._words = vocabulary.states, vocabulary.words
+        self._kinds = list(vocabulary.figure_kinds.values())
 
-    def says(self, field: str, part: str) -> bool:
+    def says(self, part: str, *fields: str) -> bool:
         """Whether a part of a sentence says it of a field: by its own name and a "no", or by a word for none of it."""
-        own = frozenset(one for one in self._words.in_name(field) if not one.startswith("="))
-        denied = self._table.denies(part)
-        if denied and any(own & self._words.meanings(word) for word, _place in words_in(part)):
-            return True
-        return any(kind.is_field(own) and kind.says_some(part, denied=denied) is False for kind in self._kinds)
+        if not fields:
+            return False
+        bits = self._table.triggers.find(part)
+        denied = self._table.denies(part, bits)
+        kinds = [kind for kind in self._kinds if bits & kind.bit]
+        if not denied and not kinds:
+            return False
+        none = [kind for kind in kinds if kind.says_some(part, denied=denied) is False]
+        spoken = self._words.of_all(word for word, _place in words_in(part)) if denied else frozenset()
+        owns = (stems_of(field, self._words) for field in fields) if none or spoken else ()
+        return any(own & spoken or any(kind.is_field(own) for kind in none) for own in owns)

@@ -15,11 +15,9 @@ from itertools import islice
 from interlock.answers.grounding.evidence import Fact
 from interlock.answers.grounding.field_names import snake_name
 from interlock.answers.grounding.rows import Row
-from interlock.answers.grounding.state_words import StateTable
+from interlock.answers.grounding.state_words import NO, WITH, StateTable
 from interlock.answers.grounding.words import WordTable, stem, words_in
 
-_NO = re.compile(r"\b(?:no|without(?:\s+an?|\s+any)?)\s+(?=[a-z])", re.I)
-_WITH = re.compile(r"\b(?:has|have|with|offers?|includes?|there (?:is|are))\s+(?:an?|one|its own)\s+(?=[a-z])", re.I)
 _MOST_WORDS, _MOST_FACTS = 3, 2_000
 _LONGEST_STATE = 40
 
@@ -72,19 +70,25 @@ class Opposites:
         for pair, side in sides or {("", 0)}:
             self._sides.append((fact.place.row, pair, side, fact.place.name))
 
-    def find(self, text: str, named: Callable[[], Sequence[Row] | None]) -> Iterator[str]:
-        """What a part of a sentence turns round; `named`: the rows of what it names, None if it names nothing."""
-        said = list(self._table.opposite_words(text)) if self._sides else []
-        denied = self._table.denies(text)
-        lacking, having = _NO.search(text) is not None, not denied and _WITH.search(text) is not None
+    def find(self, text: str, bits: int, named: Callable[[], Sequence[Row] | None]) -> Iterator[str]:
+        """What a part of a sentence turns round.
+
+        `bits`: what may be in it. `named`: the rows of what it names, None if it names nothing.
+        """
+        said = list(self._table.opposite_words(text, bits)) if self._sides else []
+        denied = self._table.denies(text, bits)
+        lacking = self._find_known(text, NO, self._present) if bits & self._table.bit_of_no else []
+        may_have = bits & self._table.bit_of_with and not denied
+        having = self._find_known(text, WITH, self._absent) if may_have else []
         if not said and not lacking and not having:
             return
         rows = named()
-        if not denied:
+        if said and not denied:
             yield from self._contrary(said, rows, of_all=self._table.is_of_all(text, 0))
-        if lacking and rows is not None and self._has_any(text, _NO, self._present, rows):
+        fitting = {id(row) for row in rows or ()}
+        if any(id(row) in fitting for row in lacking):
             yield "the results have one"
-        if having and rows is not None and self._has_any(text, _WITH, self._absent, rows):
+        if any(id(row) in fitting for row in having):
             yield "the results have none"
 
     def _contrary(self, said: Sequence[tuple[str, int]], rows: Sequence[Row] | None, *, of_all: bool) -> Iterator[str]:
@@ -99,11 +103,9 @@ class Opposites:
                 yield f"{wrong[0][3]} says the contrary"
                 return
 
-    def _has_any(
-        self, text: str, before: re.Pattern[str], known: Mapping[frozenset[str], list[Row]], rows: Sequence[Row]
-    ) -> bool:
-        """Whether one of the rows is known for what stands behind a "no" or a "with a"."""
-        fitting = {id(row) for row in rows}
+    def _find_known(self, text: str, before: re.Pattern[str], known: Mapping[frozenset[str], list[Row]]) -> list[Row]:
+        """The rows that are known for what stands behind a "no" or a "with a"."""
+        found: list[Row] = []
         for match in islice(before.finditer(text), 8):
             words = [word for word, _place in islice(words_in(text[match.end() : match.end() + 60]), _MOST_WORDS)]
             # Up to the first word that says nothing by itself: "no contract with them".
@@ -113,6 +115,5 @@ class Opposites:
             bare = next((n for n, word in enumerate(words[:count]) if n > first and word.endswith("ed")), count)
             for end in {count, bare}:
                 named = self._stems(" ".join(words[first:end]))
-                if named and any(id(row) in fitting for row in known.get(named, ())):
-                    return True
-        return False
+                found += known.get(named, ()) if named else ()
+        return found

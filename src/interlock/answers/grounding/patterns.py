@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
+from interlock.answers.grounding.trigger_words import beginnings
 from interlock.errors import ConfigError
 from interlock.values import shorten
 
@@ -71,11 +72,17 @@ def _letters(letters: Iterable[str]) -> str:
     return f"[{''.join(map(re.escape, sorted(letters)))}]"
 
 
+def _ways_to_begin(pattern: str) -> Iterable[str]:
+    """The letters that a match may begin with: one way where they are always the same."""
+    letters = leading_letters(pattern)
+    return (letters,) if letters else (one.letters for one in beginnings(re.compile(pattern, re.I)))
+
+
 class Hints:
     """What a text must have, some of it, for one of several patterns to be found in it: most texts have none."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        self._letters = tuple({leading_letters(pattern) for pattern in patterns})
+        self._letters = tuple({letters for pattern in patterns for letters in _ways_to_begin(pattern)})
         self._always = "" in self._letters
 
     def are_in(self, lower: str) -> bool:

@@ -11,6 +11,7 @@ from interlock.answers.grounding.hearsay import Hearsay
 from interlock.answers.grounding.meaning import ToolMeaning
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.quotes import Quotes
+from interlock.answers.grounding.said_parts import SaidParts
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.states import States
 from interlock.answers.grounding.support import Support
@@ -74,12 +75,13 @@ class SaidStatements:
     def _mismatches(self) -> list[Support]:
         """States that the results tell otherwise, and what is said of a figure without one: full, on time."""
         states = once(self._facts, States, self._words.states, self._words.words)
-        figures = once(self._facts, FigureStates, self._words.states, self._words.words)
+        figures = once(self._facts, FigureStates, self._words)
+        parts = SaidParts(self._sentences, self._words.states)
         return [
             Support(one.text, "statement", one.start, one.end, why=one.why)
-            for one in states.find(self._sentences, self._mentions)
+            for one in states.find(parts, self._mentions)
             if (quoted := self._quotes.find(self._sentences.at(one.start))) is None or not quoted.trusted
-        ] + [self._say(start, end, why) for start, end, why in figures.find(self._sentences, self._mentions)]
+        ] + [self._say(start, end, why) for start, end, why in figures.find(parts, self._mentions)]
 
     def _find_turned(self) -> list[Support]:
         """What is told the wrong way round, and what is said of things that nothing was read about."""

@@ -10,12 +10,12 @@ from interlock.values import Value
 
 # A full stop ends a sentence before a capital, a digit or a mark; not behind a short word that is written with one.
 _END = re.compile(
-    r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bNo)(?<!\bvs)(?<!\bapprox)(?<!\bMrs)(?<!\be\.g)(?<!\bi\.e)(?<!\b[A-Z])"
+    r"(?=[.!?…])(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bNo)(?<!\bvs)(?<!\bapprox)(?<!\bMrs)(?<!\be\.g)(?<!\bi\.e)(?<!\b[A-Z])"
     r"[.!?…]+[\"')\]]*(?:\s+(?=[\"'(\[]?[A-Z0-9¿¡$€£+*•–-])|\s*$)|\n+|;\s"
 )
 # The colon of a time and the comma of a figure break nothing.
 _BREAK = re.compile(
-    r"[;()\[\]|]|(?<!\d)[,:]|[,:](?!\d)|\s[–—-]\s|—|\b(?:and|but|while|whereas|though|although|plus|versus|vs|or|then|so|because|since)\b",
+    r"(?=[;()\[\]|,:—\s]|\b[abopstvw])(?:[;()\[\]|]|(?<!\d)[,:]|[,:](?!\d)|\s[–—-]\s|—|\b(?:and|but|while|whereas|though|although|plus|versus|vs|or|then|so|because|since)\b)",
     re.I,
 )
 _CELL = re.compile(r"\|")
@@ -50,22 +50,23 @@ class Sentences:
 
     def at(self, place: int) -> int:
         """The number of the sentence that a place is in."""
-        return max(0, bisect_right(self._starts, place) - 1)
+        number = bisect_right(self._starts, place) - 1
+        return number if number > 0 else 0
 
-    def parts(self) -> list[tuple[int, int]]:
-        """The parts of all sentences, between the breaks."""
+    def parts(self) -> list[tuple[int, int, int]]:
+        """The parts of all sentences, between the breaks, each with the number of its sentence."""
         found = []
-        for sentence in self.all:
+        for number, sentence in enumerate(self.all):
             at = sentence.start
             first = bisect_right(self._breaks, sentence.start - 1)
             for n in range(first, len(self._breaks)):
                 place = self._breaks[n]
                 if place >= sentence.end:
                     break
-                found.append((at, place))
+                found.append((at, place, number))
                 at = place
-            found.append((at, sentence.end))
-        return [(start, end) for start, end in found if end - start > 2]
+            found.append((at, sentence.end, number))
+        return [one for one in found if one[1] - one[0] > 2]
 
     def next_break(self, start: int, end: int) -> int:
         """Where the first break behind a place is; the end if there is none before it."""
@@ -74,7 +75,8 @@ class Sentences:
 
     def breaks(self, start: int, end: int) -> int:
         """How many breaks stand between two places."""
-        return max(0, bisect_right(self._breaks, end - 1) - bisect_right(self._breaks, start - 1))
+        count = bisect_right(self._breaks, end - 1) - bisect_right(self._breaks, start - 1)
+        return count if count > 0 else 0
 
 
 def split_sentences(text: str) -> list[SentenceSpan]:

@@ -35,7 +35,7 @@ class Shares:
     def __init__(
         self, terms: Figures, counts: Sequence[Term], wanted: Sequence[Term], around: Surroundings, words: Vocabulary
     ) -> None:
-        self._none = NoneOfThem(words.states, words.words)
+        self._none = NoneOfThem(words)
         self._terms, self._counts, self._wanted = terms, counts, wanted
         """`terms`: those of the results, and what was made from them: it grows."""
         self._around, self._words, self._units = around, words.words, words.units
@@ -95,7 +95,7 @@ class Shares:
         """Whether the sentence speaks of what the counted rows have in common."""
         value = _counted_by(count).partition("=")
         if value[2] == f"{NONE}].length":
-            return self._none.says(value[0].removeprefix("["), behind)
+            return self._none.says(behind, value[0].removeprefix("["))
         return bool(self._words.in_name(value[2].partition("]")[0]) & sentence)
 
     def _of_that(self, claim: Claim, bound: Bound, hundred: Decimal) -> Iterator[Calculation]:

@@ -20,6 +20,7 @@ from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.opposites import Opposites
 from interlock.answers.grounding.rows import Row, plain_name
+from interlock.answers.grounding.said_parts import SaidPart, SaidParts
 from interlock.answers.grounding.sentences import Sentences
 from interlock.answers.grounding.state_words import StateTable
 from interlock.answers.grounding.superseded import Superseded, is_code, is_past
@@ -65,41 +66,63 @@ class States:
         self._before = _by_name(before.values())
         self._gone_names = _by_name(row for key, row in before.items() if key not in rows)
 
-    def find(self, sentences: Sentences, mentions: Sequence[Mention]) -> Iterator[Mismatch]:
+    def find(self, parts: SaidParts, mentions: Sequence[Mention]) -> Iterator[Mismatch]:
         """What does not belong together."""
+        sentences = parts.sentences
         first = {one.start for one in sentences.all}
         mentions = [
             self._uncapitalise(mention, sentences.text) if mention.start in first else mention for mention in mentions
         ]
         starts = [mention.start for mention in mentions]
-        conditional = [self._table.is_conditional(sentences.text[one.start : one.end]) for one in sentences.all]
         heads: tuple[int, list[Mention]] = (-1, [])
-        for start, end in sentences.parts():
-            text = sentences.text[start:end]
+        for part in parts.all:
+            start, end = part.start, part.end
             near = mentions[bisect_left(starts, start) : bisect_left(starts, end)]
-            here = [mention for mention in near if mention.end <= end]
-            if (
-                not _is_named(here) and not any(map(_is_key, here)) and sentences.text[end : end + 1] != "("
-            ):  # else what it is of follows
-                several = self._table.is_of_several(text)  # "the other two are still open"
-                said = (_both_before if several else _said_before)(mentions, starts, sentences, start)
-                plain = [mention for mention in here if " " in sentences.text[mention.start : mention.end]]
-                here = [*(said or plain), *(mention for mention in here if self._is_state(mention))]
-            heads = self._heads(heads, sentences, start, end, here)
+            opens = sentences.text.startswith(":", end)
+            if not (near or opens or self._may_be_told(part) or (heads[1] and heads[0] == part.sentence)):
+                continue
+            here = self._said_of(part, near, mentions, starts, sentences)
+            heads = self._heads(heads, part, here, opens=opens)
             if len(here) > _MOST_NAMED:
-                yield Mismatch(start, end, text.strip()[:80], "it names more than can be checked")
-                continue
-            if conditional[sentences.at(start)] or self._table.is_open(text):
-                continue
-            for left, right in self._superseded.find(text, start):
-                yield Mismatch(left, right, text.strip()[:80], "it was so before the change")
-            yield from self._gone(text, start, near)
-            yield from self._pairs(text, start, [*heads[1], *(one for one in here if one not in heads[1])])
-            for why in self._opposites.find(text, partial(self._rows_named, here)):
+                yield Mismatch(start, end, part.text.strip()[:80], "it names more than can be checked")
+            elif not (self._table.is_open(part.text, part.bits) or parts.is_conditional(part.sentence)):
+                yield from self._find(part, near, here, heads[1])
+                if not opens and self._truths:  # "Online payments: no" says it behind the colon
+                    dates = [mention for mention in near if mention.is_date and mention not in here]
+                    yield from self._contradictions(part, [*here, *dates])
+
+    def _may_be_told(self, part: SaidPart) -> bool:
+        """Whether a part of a sentence that names nothing may say something of what was named before."""
+        return bool(part.bits & self._table.bits_of_opposites or self._truths or self._superseded)
+
+    def _find(
+        self, part: SaidPart, near: Sequence[Mention], here: Sequence[Mention], heads: Sequence[Mention]
+    ) -> Iterator[Mismatch]:
+        start, end, text = part.start, part.end, part.text
+        for left, right in self._superseded.find(text, start):
+            yield Mismatch(left, right, text.strip()[:80], "it was so before the change")
+        yield from self._gone(part, near)
+        yield from self._pairs(part, [*heads, *(one for one in here if one not in heads)])
+        if part.bits & self._table.bits_of_opposites:
+            for why in self._opposites.find(text, part.bits, partial(self._rows_named, here)):
                 yield Mismatch(start, end, text.strip()[:80], why)
-            if sentences.text[end : end + 1] != ":":  # "Online payments: no" says it behind the colon
-                dates = [mention for mention in near if mention.is_date and mention not in here]
-                yield from self._contradictions(text, start, [*here, *dates])
+
+    def _said_of(
+        self,
+        part: SaidPart,
+        near: Sequence[Mention],
+        mentions: Sequence[Mention],
+        starts: Sequence[int],
+        sentences: Sentences,
+    ) -> Sequence[Mention]:
+        """What a part of a sentence names, or goes on about."""
+        here = [mention for mention in near if mention.end <= part.end]
+        if _is_named(here) or any(map(_is_key, here)) or sentences.text.startswith("(", part.end):
+            return here  # where a bracket opens, what it is of follows
+        several = self._table.is_of_several(part.text, part.bits)  # "the other two are still open"
+        said = (_both_before if several else _said_before)(mentions, starts, sentences, part)
+        plain = [mention for mention in here if " " in sentences.text[mention.start : mention.end]]
+        return [*(said or plain), *(mention for mention in here if self._is_state(mention))]
 
     def _uncapitalise(self, mention: Mention, text: str) -> Mention:
         """A state that begins its sentence is a plain word all the same: "Open: rent and water"."""
@@ -107,16 +130,17 @@ class States:
         return replace(mention, soft=True) if plain else mention
 
     def _heads(
-        self, heads: tuple[int, list[Mention]], sentences: Sentences, start: int, end: int, here: Sequence[Mention]
+        self, heads: tuple[int, list[Mention]], part: SaidPart, here: Sequence[Mention], *, opens: bool
     ) -> tuple[int, list[Mention]]:
         """The states before a colon, which are said of all that follows: "Open at the moment: rent and water"."""
-        number = sentences.at(start)
-        if sentences.text[end : end + 1] == ":":
+        number = part.sentence
+        if opens:
             return number, [] if _is_named(here) else [one for one in here if self._is_state(one)]
         return heads if heads[0] == number else (number, [])
 
-    def _pairs(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
-        denied = len(here) > 1 and self._table.denies(text)
+    def _pairs(self, part: SaidPart, here: Sequence[Mention]) -> Iterator[Mismatch]:
+        text, start = part.text, part.start
+        denied = len(here) > 1 and self._table.denies(text, part.bits)
         for n, one in enumerate(here):
             for other in here[n + 1 :]:
                 if one.compared or other.compared or set(one.names) & set(other.names):
@@ -142,9 +166,10 @@ class States:
             return list((found[0] | found[1]).values())
         return [row for key, row in found[0].items() if all(key in others for others in found[1:])]
 
-    def _gone(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
+    def _gone(self, part: SaidPart, here: Sequence[Mention]) -> Iterator[Mismatch]:
         """Things that are said to be there still, and that a list has no longer after a change."""
-        if not self._before or not self._table.is_still(text) or self._table.denies(text):
+        text, start, bits = part.text, part.start, part.bits
+        if not self._before or not self._table.is_still(text, bits) or self._table.denies(text, bits):
             return
         for one in here:
             keys = [(kind, name) for kind, names in one.names.items() for name in names]
@@ -193,10 +218,9 @@ class States:
         stems = frozenset(one for one in self._words.in_name(name) if not one.startswith("="))
         return stems - self._table.flag_words or stems
 
-    def _contradictions(self, text: str, start: int, here: Sequence[Mention]) -> Iterator[Mismatch]:
+    def _contradictions(self, part: SaidPart, here: Sequence[Mention]) -> Iterator[Mismatch]:
         """A truth that is said the other way round: "online payments are on" where the field says false."""
-        if not self._truths:
-            return
+        text, start = part.text, part.start
         spoken = {one for word, _place in words_in(text) for one in self._words.meanings(word)}
         turned = {one for word, _place in words_in(text) for one in self._words.meanings(self._table.without_un(word))}
         telling = [mention for mention in here if not mention.soft or mention.is_date or _is_key(mention)]
@@ -205,7 +229,7 @@ class States:
             if not mine or not mine <= spoken | turned:
                 continue
             facts = [fact for fact in known if _is_one_of(fact.place.row, telling)]
-            denied = self._table.denies(text) != bool(mine & turned)
+            denied = self._table.denies(text, part.bits) != bool(mine & turned)
             truths = [fact.truth is True for fact in facts]
             if len(set(truths)) == 1 and truths[0] == denied:
                 why = f"{name} is {truths[0]}".lower()
@@ -296,18 +320,20 @@ def _is_named(mentions: Sequence[Mention]) -> bool:
     return any(not mention.soft for mention in mentions)
 
 
-def _said_before(mentions: Sequence[Mention], starts: Sequence[int], sentences: Sentences, place: int) -> list[Mention]:
+def _said_before(
+    mentions: Sequence[Mention], starts: Sequence[int], sentences: Sentences, part: SaidPart
+) -> list[Mention]:
     """What the sentence has named before a part of it that names nothing: that part goes on about it.
 
     A sentence that begins with "it" goes on about what the one before it has named last.
     """
-    number = sentences.at(place)
+    number = part.sentence
     own = sentences.all[number]
     goes_on = number > 0 and _IT.match(sentences.text, own.start) is not None
     before = sentences.all[number - 1]
     first = before.start if goes_on and before.paragraph == own.paragraph else own.start
     compared: list[Mention] = []
-    for at in range(bisect_left(starts, place) - 1, -1, -1):
+    for at in range(bisect_left(starts, part.start) - 1, -1, -1):
         if mentions[at].start < first:
             break
         if mentions[at].compared:  # "Rex weighs more than Bella. He is …": what was compared is gone on with
@@ -317,9 +343,11 @@ def _said_before(mentions: Sequence[Mention], starts: Sequence[int], sentences: 
     return compared
 
 
-def _both_before(mentions: Sequence[Mention], starts: Sequence[int], sentences: Sentences, place: int) -> list[Mention]:
+def _both_before(
+    mentions: Sequence[Mention], starts: Sequence[int], sentences: Sentences, part: SaidPart
+) -> list[Mention]:
     """The two things that a sentence has named before a part that says something of both."""
-    own = sentences.all[sentences.at(place)]
+    own, place = sentences.all[part.sentence], part.start
     here = mentions[bisect_left(starts, own.start) : bisect_left(starts, place)]
     named = [one for one in here if (not one.soft or _is_key(one)) and not one.compared]
     pair = named[-_PAIR:]

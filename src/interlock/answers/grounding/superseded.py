@@ -62,6 +62,9 @@ class Superseded:
             if now - {text} and text not in known:
                 self._old[text.partition(" ")[0]].add(tuple(text.split()))
 
+    def __bool__(self) -> bool:
+        return bool(self._old)
+
     def find(self, text: str, start: int) -> Iterator[tuple[int, int]]:
         """Where a part of a sentence says as true now what was so before a change."""
         if not self._old:

@@ -21,6 +21,10 @@ class Support(Value, frozen=True):
     """Why nothing stands behind it, where more can be said than that it was not found."""
     fact: str = ""
     """The number of the fact that it rests on, `f12`, where it is one value of a result."""
+    sites: tuple[str, ...] = ()
+    """Whose sources say it, where the turn's way of working counts those; two or more bear each other out."""
+    confidence: float | None = None
+    """Reckoned from those sources, never written by a model."""
 
 
 class Grounded(Value, frozen=True):

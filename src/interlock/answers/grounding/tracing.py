@@ -115,7 +115,7 @@ class Tracer:
         """Fields whose author names a unit that the vocabulary does not have."""
         self._users = UsersWords(self._sentences, self._cues, self._fields)
         self._around = Surroundings(self._sentences, said, words.words)
-        self._as_said = CountsAsSaid(self._around, once(evidence.facts, CountedStates, words.states, words.words))
+        self._as_said = CountsAsSaid(self._around, once(evidence.facts, CountedStates, words))
         self._day_times = DayTimes(self._sentences, evidence.facts)
         said_of = (self._sentences, self._mentions, evidence.facts)
         self._statements = SaidStatements(*said_of, words, meanings, self._quotes)
@@ -374,7 +374,7 @@ class Tracer:
             return False  # the words of a note that a model wrote are no finding of its own, nor is a key
         if is_only_a_name(fact, claim, bound, self._words.words):
             return False
-        if fact.stale != is_past(self._text, claim) and (fact.stale or fact.own & self._old):
+        if (fact.stale or fact.own & self._old) and fact.stale != is_past(self._text, claim):
             return False
         return fact.trusted or self._cues.has("attribution", claim) or self._is_theirs(claim.start)
 

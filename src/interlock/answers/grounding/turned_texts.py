@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from interlock.answers.grounding.evidence import Fact
+from interlock.answers.grounding.evidence import Fact, once
+from interlock.answers.grounding.fact_kinds import facts_of
 from interlock.answers.grounding.mentions import Mention
 from interlock.answers.grounding.rows import plain_name
 from interlock.answers.grounding.sentences import Sentences
@@ -41,10 +42,9 @@ def find_turned(text: str, facts: Sequence[Fact]) -> Iterator[tuple[int, int]]:
 
 def find_unplanned(sentences: Sentences, mentions: Sequence[Mention], facts: Sequence[Fact]) -> Iterator[Mention]:
     """Names that a message which is only planned is said to go to, or to list, and that its preview does not have."""
-    planned = [fact.text for fact in facts if fact.text and fact.source.startswith(_PREVIEW)][:_MOST_TEXTS]
-    if not planned:
+    has = once(facts, _text_of_previews)
+    if not has:
         return
-    has = f" {plain_name(' '.join(planned))} "
     for one in mentions:
         sentence = sentences.all[sentences.at(one.start)]
         before = sentences.text[sentence.start : one.start]
@@ -53,3 +53,9 @@ def find_unplanned(sentences: Sentences, mentions: Sequence[Mention], facts: Seq
         names = {name for same in one.names.values() for name in same}
         if not any(f" {name} " in has for name in names):
             yield one
+
+
+def _text_of_previews(facts: Sequence[Fact]) -> str:
+    """The words of all previews; empty without one."""
+    planned = [fact.text for fact in facts_of(facts, "text") if fact.source.startswith(_PREVIEW)][:_MOST_TEXTS]
+    return f" {plain_name(' '.join(planned))} " if planned else ""

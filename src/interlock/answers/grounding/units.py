@@ -39,6 +39,7 @@ class UnitTable:
         """What may follow a figure in an answer, longest first."""
         self._labels = _labels(table, self._exact)
         self._known: dict[str, Units] = {}
+        self._spelled: dict[str, Units] = {}
 
     def label(self, units: Units) -> str:
         """A unit as it is printed behind a figure; nothing where it may be one of several."""
@@ -46,9 +47,14 @@ class UnitTable:
 
     def of(self, text: str) -> Units:
         """The units that a word which follows or leads a figure can stand for."""
-        spelled = _normalise(text)
-        found = self._exact.get(spelled) or self._words.get(spelled.lower(), NO_UNIT)
-        return found | self._also.get(spelled.lower(), NO_UNIT)
+        known = self._spelled.get(text)
+        if known is None:
+            spelled = _normalise(text)
+            found = self._exact.get(spelled) or self._words.get(spelled.lower(), NO_UNIT)
+            known = found | self._also.get(spelled.lower(), NO_UNIT)
+            if len(text) <= _LONGEST_KEPT and len(self._spelled) < _MOST_KEPT:
+                self._spelled[text] = known
+        return known
 
     def of_field(self, text: str) -> Units:
         """The units that a field's value or name can stand for, whatever its case."""

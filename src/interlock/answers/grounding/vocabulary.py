@@ -12,6 +12,7 @@ from typing import Any
 
 from interlock.answers.grounding.claims import Claim, Recogniser
 from interlock.answers.grounding.cues import cue_patterns
+from interlock.answers.grounding.figure_kinds import figure_kinds
 from interlock.answers.grounding.foreign import ForeignWords
 from interlock.answers.grounding.measures import Measures
 from interlock.answers.grounding.patterns import one_of
@@ -56,12 +57,13 @@ class Vocabulary:
         """What fields are about that hold a figure in such a unit."""
         self.foreign = ForeignWords(tables["foreign"])
         self.states = StateTable(tables["states"])
+        self.figure_kinds = figure_kinds(self.states, self.words)
         self.cues = cue_patterns(tables["derivations"])
         """The words that say how a figure was made from others: total, left, on average."""
         self.field_magnitudes: dict[str, int] = tables["numbers"]["field_magnitudes"]
         """What the end of a field's name multiplies its figure by, as a power of ten: sales_bn."""
-        days = tables["dates"]
-        self.calendar = frozenset([*days["months"], *days["weekdays"], *(f"{day}s" for day in days["weekdays"])])
+        days = tables["dates"]["weekdays"]
+        self.calendar = frozenset([*tables["dates"]["months"], *days, *(f"{day}s" for day in days)])
         """Words with a capital that are no names of things."""
         numbers = Numbers(tables["numbers"], self.units)
         self.number_words = NumberWords(tables["numbers"], self.units, numbers)
@@ -69,8 +71,7 @@ class Vocabulary:
         """Short texts of results that were read before: tables say the same in many rows."""
         self._plain_names: dict[tuple[str, int], bool] = {}
         """Whether a figure of so many digits behind a name is a plain one."""
-        spelled = one_of([*tables["numbers"]["words"], *tables["numbers"]["large"], *tables["dates"]["months"]])
-        self._worth_reading = re.compile(rf"[\d@½¼¾⅓⅔⅛⅕⅖⅗⅘⅙⅚⅜⅝⅞⅐⅑⅒]|://|\b{spelled}\b|noon|midnight", re.I)
+        self._worth_reading = _worth_reading(tables)
         # The order matters: what one recogniser has found is out of the sight of the next.
         self._recognisers: tuple[Recogniser, ...] = (
             Urls(),
@@ -176,6 +177,11 @@ def default_vocabulary() -> Vocabulary:
     """The vocabulary of everyday English."""
     folder = files("interlock.answers.grounding") / "tables"
     return Vocabulary({name: parse_toml((folder / f"{name}.toml").read_text(encoding="utf-8")) for name in _TABLES})
+
+
+def _worth_reading(tables: Mapping[str, Any]) -> re.Pattern[str]:
+    spelled = one_of([*tables["numbers"]["words"], *tables["numbers"]["large"], *tables["dates"]["months"]])
+    return re.compile(rf"[\d@½¼¾⅓⅔⅛⅕⅖⅗⅘⅙⅚⅜⅝⅞⅐⅑⅒]|://|\b{spelled}\b|noon|midnight", re.I)
 
 
 def _merge(one: Any, more: Any) -> Any:

@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 
 from interlock.answers.conversation import phrases
-from interlock.answers.intents.embedding import Embedder, MissingWeights
 from interlock.answers.intents.head import IntentHead, train
 from interlock.answers.intents.keywords import hits, split_words
 from interlock.answers.intents.spelling import Spelling
 from interlock.answers.requirements import NOTHING, AllOf, Need, Requirement, all_of, any_of
+from interlock.embedding import MiniLm, MissingWeights
 from interlock.errors import ConfigError
 from interlock.values import Value
 
@@ -204,7 +204,7 @@ class Classifier:
         if len(examples) < _TO_CHOOSE_FROM:
             return None
         try:
-            embedder = Embedder()
+            embedder = MiniLm()
         except MissingWeights as missing:
             _log.warning("intents are recognised by keywords alone: %s", missing)
             return None

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from interlock.answers.intents.embedding import Embedder
 from interlock.answers.intents.features import as_rows, vocabulary
 from interlock.config import cache_folder
+from interlock.embedding import Embedder
 
 _STEPS = 250
 _RATE = 0.4

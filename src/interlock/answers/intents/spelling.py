@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from interlock.answers.intents.wordpiece import vocabulary
+from interlock.embedding.wordpiece import vocabulary
 
 _WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are one letter from too many others
 _LONG = 8

@@ -57,7 +57,9 @@ class Judge:
     def judge(self, deed: Deed) -> EffectStatement | None:
         """What the records say of a deed; None where nothing is claimed that they could contradict."""
         why = None if self._records.told.tells(deed) else self._objection(self._resolve(deed))
-        if why is None or (why and deed.doer is not Doer.SPEAKER and self._is_quoted(deed)):
+        if why is None or self._records.quoted.says_whose(deed.sentence.text):
+            return None
+        if why and deed.doer is not Doer.SPEAKER and self._is_quoted(deed):
             return None
         return EffectStatement(shorten(deed.sentence.text, 300), deed.stance, agrees=not why, why=why)
 

@@ -14,6 +14,7 @@ from interlock.values import Json
 _WORD = re.compile(r"[A-Z]?[a-z']+|[A-Z]+")
 _LONGEST_STATUS = 8
 """A text of so many words is a status or a name; a longer one is read as a sentence."""
+_ACCORDING_TO = re.compile(r"\W{0,3}according to [^:\n]{1,60}:\s", re.I)
 _LETTERS = re.compile(r"[^\W_]+")
 _SHORTEST_QUOTE = 12
 _MOST_QUOTES = 200
@@ -98,6 +99,10 @@ class Reported:
                 self.named.add(stem)
             if self._verbs.is_past(part):
                 (self.done if said else self.undone).add(stem)
+
+    def says_whose(self, text: str) -> bool:
+        """Whether a result says of itself whose words these are, and all of that is repeated: its "we" is not us."""
+        return _ACCORDING_TO.match(text) is not None and self.quotes(text)
 
     def quotes(self, sentence: str) -> bool:
         """Whether a sentence stands in a result word for word: it is the tool's own, as a summary of its result is."""

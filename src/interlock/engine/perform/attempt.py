@@ -43,7 +43,6 @@ from interlock.values import Attempt, Call, Context, Effect, Status, Trust, shor
 IN_THE_RESOURCE = "but what it was to change has changed meanwhile"
 ON_THE_WIRE = "but a request or write of this call may have landed"
 _LONGEST_SAID = 500
-_NOT_MADE = (Status.FAILED, Status.INPUT_REQUIRED)
 _TRUSTED = Trust.TRUSTED  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 _REFUSED = {
     RefusalKind.BUDGET: Reason.BUDGET_EXHAUSTED,
@@ -140,10 +139,10 @@ class Work:
         """
         ctx, prepared, binding = self._ctx, self._prepared, self._binding
         call, transitions = prepared.admitted.facts.call, first
-        if binding.limits.slots is None and binding.planner is None:
-            now_us, wait_s = prepared.admitted.started.at_us, self.tool.deadline_s
-        else:  # a call that had to wait for its place begins later than it came in
+        if binding.waits:
             now_us, wait_s = ctx.clock.now_us(), max(0.0, self.end_s - ctx.clock.monotonic())
+        else:
+            now_us, wait_s = prepared.admitted.started.at_us, self.tool.deadline_s
         # Taking back is an operator's act, bounded by what was made: no budget stops it half-way.
         budgets = ctx.budgets + call.budgets if call.undoes is None else ()
         if budgets:
@@ -174,12 +173,10 @@ class Work:
         self._calls = 1
         while True:
             started = monotonic()
-            late = self._too_late(started) if self.beat is not None else None
-            if late is not None:
+            if self.beat is not None and (late := self._too_late(started)) is not None:
                 return late
             try:
-                body, plain = tool.body, tool.is_async and not tool.wants_context
-                work = body(self._prepared.admitted.parsed, None) if plain else self._start(tool)
+                work = tool.body(self._prepared.admitted.parsed, None) if self._binding.direct else self._start(tool)
                 try:  # a first step by hand: only a tool that has to wait needs a timer
                     waiting = work.send(None)
                 except StopIteration as done:
@@ -355,23 +352,21 @@ class Work:
 
     def end(self, reading: Reading, interrupt: BaseException | None = None) -> Ended:
         """The end of the call, with what was set aside settled by what was spent."""
-        prepared, attempts = self._prepared, self.attempts
+        prepared, attempts, tool = self._prepared, self.attempts, self.tool
         admitted, cost = prepared.admitted, reading.cost_micros
         if cost is None:
-            cost = self.tool.cost_micros if attempts else 0
+            cost = tool.cost_micros if attempts else 0
         settle: tuple[Transition, ...] = ()
         charged: tuple[Charge, ...] = ()
         if self._held:
             spent_us = attempts[0].duration_us if len(attempts) == 1 else sum([made.duration_us for made in attempts])
-            nothing = reading.status is Status.NO_DATA and reading.problem is not None
-            landed = reading.status not in _NOT_MADE and not nothing
-            settle, charged = settlements(self._held, self._calls, cost, -(-spent_us // 1000), landed=landed)
+            settle, charged = settlements(self._held, self._calls, cost, -(-spent_us // 1000), reading)
         facts, plan, asked = admitted.facts, prepared.plan, admitted.asked
         call = facts.call
         usual = not cost and interrupt is None and asked is None
-        plain = usual and reading.is_bare and call.is_bare and not plan.digest and self.tool.trust is _TRUSTED
+        plain = usual and reading.is_bare and call.is_bare and not plan.digest and tool.trust is _TRUSTED
         ended = Ended(
-            call, admitted.started, reading, self.tool, facts.arguments, prepared.verdict, plan, attempts, settle,
+            call, admitted.started, reading, tool, facts.arguments, prepared.verdict, plan, attempts, settle,
             plain, charged,
         )  # fmt: skip
         if usual:

@@ -14,20 +14,19 @@ from interlock.transitions import Batch, Committed, Refused
 
 async def read(ctx: EngineContext, prepared: Prepared) -> Ended:
     """Read the world, as often as the retry rule allows, within the call's deadline."""
-    work, limits = Work(ctx, prepared), prepared.admitted.binding.limits
-    refusal = work.check_breaker() if limits.breaker.troubled else None
+    work, binding = Work(ctx, prepared), prepared.admitted.binding
+    refusal = work.check_breaker() if binding.limits.breaker.troubled else None
     try:
-        if refusal is None and limits.slots is not None:
+        if refusal is None and binding.waits:
             refusal = await work.take_slot()
         first = () if prepared.ticket is None else (spending(ctx, prepared),)
         batch = work.begin_batch(first) if refusal is None else None
         if batch is not None:
             receipt: Committed | Refused
             if isinstance(batch, Batch):  # the likely case is asked for: that a struct is not of a class costs more
-                at = ctx.at
-                at("perform.begin")
+                ctx.at("perform.begin")
                 receipt = await ctx.store.commit(batch)
-                at("perform.begun")
+                ctx.at("perform.begun")
             else:
                 receipt = batch
             if not isinstance(receipt, Committed):
@@ -38,5 +37,5 @@ async def read(ctx: EngineContext, prepared: Prepared) -> Ended:
     except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
         return work.end(interrupted_reading(interrupt), interrupt)
     finally:
-        if limits.slots is not None or work.probes:
+        if binding.waits or work.probes:
             work.leave()

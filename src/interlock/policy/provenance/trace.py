@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from interlock.policy.provenance.argument_origins import HERE, ArgumentOrigins, GivenValues, leads_far, leaves_in
+from interlock.policy.provenance.link_contents import link_contents
 from interlock.policy.provenance.normal_forms import LONGEST_TEXT, find_values, form_of
 from interlock.policy.provenance.origin import Occurrence, Origin
 from interlock.policy.provenance.requests import asks_for_more, is_asked_for, words_for
@@ -97,15 +98,14 @@ class Trace:
         return f"{'; '.join(what)} would {where}, which the user has not said"
 
     def _find_carried(self, arguments: dict[str, Json]) -> Iterator[tuple[str, str]]:
-        """What of results stands in the arguments, and of which tool: where it goes is not what it carries, and whoever
-        wrote a row is told nothing new by it."""
-        goes_to = {field for field, _leaf in self._origins.sinks(arguments)}
-        places = [
-            place
-            for field, leaf in self._origins.sinks(arguments)
-            for place in self._origins.of_leaf(field, leaf).places
-        ]
+        """What of results stands in the arguments, and of which tool: where it goes is not what it carries, but for
+        what an address says beside that; and whoever wrote a row is told nothing new by it."""
+        sinks = self._origins.sinks(arguments)
+        goes_to = {field for field, _leaf in sinks}
+        places = [place for field, leaf in sinks for place in self._origins.of_leaf(field, leaf).places]
         rows = {place.row for place in places if place.row}
+        for text in (text for _field, leaf in sinks if isinstance(leaf, str) for text in link_contents(leaf)):
+            yield from self._origins.index.find_carried(form_of(text)[:LONGEST_TEXT], rows)
         for field, value in arguments.items():
             for leaf in leaves_in(value) if field not in goes_to else ():
                 yield from self._origins.index.find_carried(form_of(leaf)[:LONGEST_TEXT], rows)

@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 
 from interlock import Result
-from interlock.answers.intents import Embedder
 from interlock.config import cache_folder
+from interlock.embedding import MiniLm
 from interlock.errors import ConfigError, InvalidInput, NotFound
 from interlock_ranger.evidence import (
     DataSource,
@@ -105,15 +105,15 @@ class Corpus:
 
     # Loaded by the first search: it takes time and memory, and most questions are no searches.
     @cached_property
-    def _embedder(self) -> Embedder:
-        return Embedder()
+    def _embedder(self) -> MiniLm:
+        return MiniLm()
 
     @cached_property
     def _vectors(self) -> Any:
         """Made once for a corpus and kept; what is kept and cannot be read is made again."""
         texts = [f"{p.citation} {p.title}. {p.text}"[:LONGEST_PASSAGE] for p in self.passages]
         # With the embedder's name: vectors that another model made of the same texts must not be compared with these.
-        digest = hashlib.sha256("\x00".join((Embedder.name, *texts)).encode()).hexdigest()[:32]
+        digest = hashlib.sha256("\x00".join((MiniLm.name, *texts)).encode()).hexdigest()[:32]
         cached = cache_folder() / f"ranger-{digest}.npy"
         try:
             # No pickles: whoever can write into the cache folder could otherwise have code run here.

@@ -10,7 +10,7 @@ from interlock.answers.constrained.grammar import spans
 from interlock.answers.constrained.recognisers.choices import is_negated
 from interlock.answers.constrained.recognisers.proper_names import is_all_capitalised, is_telling, stands_alone
 from interlock.answers.constrained.tables import common_words, openings
-from interlock.answers.intents.wordpiece import vocabulary
+from interlock.embedding.wordpiece import vocabulary
 from interlock.tools import match_values, normalize
 from interlock.tools.name_index import NameIndex
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from interlock.answers.constrained.tables import openings
-from interlock.answers.intents.wordpiece import vocabulary
+from interlock.embedding.wordpiece import vocabulary
 from interlock.tools import normalize
 
 _MOST_RUNS = 100

@@ -13,6 +13,8 @@ from interlock.answers.grounding.patterns import Hints, begins_with, one_of
 # 1000 to 2099: other four digits behind a month are a figure of their own.
 _YEAR = r"(?:1\d|20)\d\d"
 _MAY = 5
+_IN_FIGURES = re.compile(r"\d(?:-\d\d|/\d|\.\d{1,2}\.\d)")
+"""Where no month is named, no date is in a text without it."""
 
 
 def _month_names(table: Mapping[str, Any]) -> list[str]:
@@ -52,12 +54,13 @@ class Dates:
         )
 
     def find(self, text: str) -> Iterator[Claim]:
-        for match in self._spoken.finditer(text) if self._named.are_in(text.lower()) else ():
+        has_month = self._named.are_in(text.lower())
+        for match in self._spoken.finditer(text) if has_month else ():
             spoken = self._ordinals[(match["day"] or match["day2"]).lower()]
             named = month_number(self._months, match["month"] or match["month2"])
             of = int(match["year"]) if match["year"] else None
             yield Claim("date", match[0], match.start(), match.end(), date=(of, named, spoken))
-        for match in self._pattern.finditer(text):
+        for match in self._pattern.finditer(text) if has_month or _IN_FIGURES.search(text) is not None else ():
             parts = {key[0]: value for key, value in match.groupdict().items() if value}
             month = month_number(self._months, parts["M"]) if "M" in parts else _number(parts, "m")
             day, year = _number(parts, "d"), _number(parts, "y")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from interlock.answers.grounding.claims import Claim
-from interlock.answers.grounding.patterns import one_of
+from interlock.answers.grounding.patterns import Hints, one_of
 from interlock.answers.grounding.recognisers.number_words import NumberWords
 from interlock.answers.grounding.units import UnitTable
 
@@ -24,6 +24,7 @@ class Money:
         spoken = [unit for unit in units.spoken if unit.isalpha() and units.of(unit) & units.currencies]
         number = one_of(list(words.small))
         spelled = rf"{number}(?:[\s-]{number}){{0,3}}"
+        self._named = Hints(spoken)
         self._pattern = re.compile(
             rf"\b(?P<whole>\d{{1,3}}(?:,\d{{3}}){{0,3}}|{spelled})\s(?P<unit>{one_of(spoken)})(?:\s+and)?\s+"
             # Without its unit the second figure ends what is said: two dollars thirty-five.
@@ -32,7 +33,7 @@ class Money:
         )
 
     def find(self, text: str) -> Iterator[Claim]:
-        for match in self._pattern.finditer(text):
+        for match in self._pattern.finditer(text) if self._named.are_in(text.lower()) else ():
             whole, part = self._value(match["whole"]), self._value(match["part"] or match["bare"])
             if whole is not None and part is not None and part < _HUNDRED:
                 number = whole + Decimal(part) / _HUNDRED

@@ -15,6 +15,7 @@ from interlock.answers.grounding.patterns import Hints, begins_with, compile_tab
 from interlock.answers.grounding.recognisers.markers import blank
 from interlock.answers.grounding.recognisers.numbers import Numbers, spoken_units
 from interlock.answers.grounding.recognisers.unread import UNREAD
+from interlock.answers.grounding.trigger_words import TriggerWords
 from interlock.answers.grounding.units import UnitTable
 
 _SPLIT = re.compile(r"[\s-]+")
@@ -38,7 +39,7 @@ _SINGLE = (
 _PARTS_OF_UNITS = ("quarter", "third")
 _PARTED = {"hour": (60, "minutes"), "year": (12, "months")}
 _ODD = ("few ", "several ", "some ", "many ", "score", "every ", "grand", "tenner", "fiver")
-_SHORT_LEAD = 40
+_SHORT_LEAD, _SHORT = 40, 2
 _ONE_OF_A_UNIT = re.compile(
     r"(?:\b(?P<near>nearly|almost|about|over|around|roughly|under|within|than|another)\s"
     r"|\b(?P<lead>for|in|after|takes?|took|lasts?|lasted|needs?|is|was|be|runs?)\s)?"
@@ -47,17 +48,20 @@ _ONE_OF_A_UNIT = re.compile(
     r"from now|in advance|apart|too)\b)|(?P<end>\s?(?:[.,;:!?)]|$)|\s(?:and|but|or|from|to|on|at|until)\b))?",
     re.I,
 )
+_A_UNIT = re.compile(rf"\s{one_of(_SINGLE.split('|'))}\b", re.I)
 _A_RATE = re.compile(
     r"(?:\x00|\d|\b(?:times|once|twice|euros|dollars|pounds))\W?\s?(?:(?!is|was|are|runs|will)[a-z]+\s)?$", re.I
 )
 """What stands before "a month" where it says how often or how much: 39 euros a month, twice in a week."""
 
 
-def _unclear_quantities(patterns: Sequence[str]) -> re.Pattern[str]:
-    """What says how many, and is no number: a few dozen, half six."""
+def _unclear_quantities(patterns: Sequence[str]) -> tuple[re.Pattern[str], TriggerWords]:
+    """What says how many, and is no number: a few dozen, half six; and the words without which there is none."""
     for pattern in patterns:
         compile_table(pattern, "numbers.unclear")
-    return re.compile(rf"\b(?:{'|'.join(patterns)})(?!\w)", re.I)
+    unclear, triggers = re.compile(rf"\b(?:{'|'.join(patterns)})(?!\w)", re.I), TriggerWords(short=_SHORT)
+    triggers.add(unclear)
+    return unclear, triggers
 
 
 def _mixed_numbers(words: Iterable[str], unit: str) -> re.Pattern[str]:
@@ -87,7 +91,7 @@ class NumberWords:
         self._any = Hints([*several, "third", "quarter", "single", *_ODD, *_SINGLE.split("|")])
         self._hints = Hints([*self._words, *self._large])
         self._grouped = Hints(self._groups)
-        self._unclear = _unclear_quantities(table["unclear"]["patterns"])
+        self._unclear, self._unsure = _unclear_quantities(table["unclear"]["patterns"])
         self._shared = Hints([*self._parts, *self._multiples])
         self._ordered = Hints({name.rpartition("-")[2] for name in self._ordinals})
         unit = spoken_units(units)
@@ -212,7 +216,7 @@ class NumberWords:
 
     def _find_unclear(self, text: str) -> Iterator[Claim]:
         """A few dozen, every other week: like a number, and none that could be held against a result."""
-        for match in self._unclear.finditer(text):
+        for match in self._unclear.finditer(text) if self._unsure.may_be_in(text) else ():
             yield Claim(UNREAD, match[0], match.start(), match.end())
 
     def _find_groups(self, text: str) -> Iterator[Claim]:
@@ -223,7 +227,7 @@ class NumberWords:
 
     def _find_single(self, text: str) -> Iterator[Claim]:
         """Nearly a month, an hour late, for a year: one of a unit, where it is no rate (39 euros a month)."""
-        for match in _ONE_OF_A_UNIT.finditer(text):
+        for match in _ONE_OF_A_UNIT.finditer(text) if _A_UNIT.search(text) is not None else ():
             said = match["near"] or match["off"] or (match["lead"] and match["end"])
             before = text[max(0, match.start() - _SHORT_LEAD) : match.start()]
             counts = match["lead"] not in (None, "in", "for") or _A_RATE.search(before) is None

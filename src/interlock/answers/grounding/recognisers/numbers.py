@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from interlock.answers.grounding.claims import Claim
@@ -44,6 +45,14 @@ class NumberContext(NamedTuple):
 _NO_CONTEXT = NumberContext(about=False, bound="", falls=False)
 
 
+_GROUPS = ("minus", "lead", "sign", "digits", "vulgar", "mag", "unit")
+
+
+@lru_cache(maxsize=256)
+def _step(power: int) -> Decimal:
+    return Decimal(1).scaleb(power)
+
+
 class Numbers:
     """$3.5 million, -40 °C, 1,234.5 acres, 12th."""
 
@@ -64,6 +73,8 @@ class Numbers:
         unit, codes = spoken_units(units), "|".join(sorted(units.currencies))
         self._pattern = re.compile(
             r"(?=[-−–$€£¥₹\s\d.UCAMNEGJISD])"
+            # And of spaces and letters, few have a figure behind them.
+            rf"(?=[-−–$€£¥₹\d.]|\s[-−–\d.]|(?:US|C|A)\$|\b(?:(?:{codes})\s\d|(?:minus|negative)\s))"
             # A hyphen is a minus only where no word or bracket ends before it: 97-98 is a span, (5)-3 a difference.
             r"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹])|\b(?:minus|negative)\s)?"
             rf"(?P<lead>(?:US|C|A)\$|[$€£¥₹]|\b(?:{codes})(?=\s\d))?\s?(?P<sign>(?<![\w)])[-−–])?"
@@ -91,38 +102,50 @@ class Numbers:
         return match is not None and bool(match["unit"] or match["mag"])
 
     def find(self, text: str) -> Iterator[Claim]:
-        return self._find(text, self.context)
+        lower = text.lower()
+        if self._before.are_in(lower) or self._lost.are_in(lower):
+            return self._find(text, self.context)
+        return self._find(text, _no_context)
 
     def _find(self, text: str, context_at: Callable[[str, int], NumberContext]) -> Iterator[Claim]:
         for match in self._pattern.finditer(text):
-            digits = _GROUPING.sub("", match["digits"])
-            if match["vulgar"]:
+            minus, lead, sign, digits, vulgar, magnitude, unit = match.group(*_GROUPS)
+            if not digits.isdecimal():
+                digits = _GROUPING.sub("", digits)
+            if vulgar:
                 if "." in digits:  # .5¼ is no figure that anybody writes: it is held as what was not understood
                     continue
-                digits += _VULGAR[match["vulgar"]][1:]
+                digits += _VULGAR[vulgar][1:]
             number, places = Decimal(digits), len(digits.partition(".")[2])
-            magnitude = match["mag"] or ""
-            metres = magnitude == "m" and not match["lead"]
-            power = 0 if magnitude == "" or metres else _TIGHT.get(magnitude) or self._magnitudes[magnitude.lower()]
-            minus = match["minus"] and not _TAKEN_FROM.search(text, max(0, match.start() - _BEFORE), match.start())
-            start = next(match.start(part) for part in ("minus", "lead", "sign", "digits") if match[part])
-            start = start if minus or not match["minus"] else match.end("minus")
+            metres = magnitude == "m" and not lead
+            power = 0 if not magnitude or metres else _TIGHT.get(magnitude) or self._magnitudes[magnitude.lower()]
+            start, negative = self._start(text, match), bool(sign)
+            if minus:
+                negative = negative or start == match.start("minus")
             context = context_at(text, start)
+            scaled = number.scaleb(power) if power else +number
             yield Claim(
                 "number",
                 text[start : match.end()].strip(),
                 start,
                 match.end(),
-                number=number.scaleb(power) * (-1 if match["sign"] or minus else 1),
+                number=scaled * -1 if negative else scaled,
                 digits=number if power else None,
-                step=Decimal(1).scaleb(power - places),
-                units=self._units.of(match["lead"] or match["unit"] or ("m" if metres else "")),
+                step=_step(power - places),
+                units=self._units.of(lead or unit or ("m" if metres else "")),
                 about=context.about,
                 bound=context.bound,
                 falls=context.falls,
                 ordinal=bool(match["ord"]),
                 turned=_DIRECTION.match(text, match.end()) is not None,
             )
+
+    def _start(self, text: str, match: re.Match[str]) -> int:
+        """Where a figure begins; a minus in front that is said of another figure is none of it."""
+        if not match["minus"]:
+            return next(match.start(part) for part in ("lead", "sign", "digits") if match[part])
+        is_difference = _TAKEN_FROM.search(text, max(0, match.start() - _BEFORE), match.start()) is not None
+        return match.end("minus") if is_difference else match.start("minus")
 
 
 class NumbersOfResults:
@@ -151,6 +174,8 @@ class OddNumbers:
     _FRACTION = re.compile(r"(?=\d)(?<![\w.,/$€£-])(?P<over>\d{1,3})/(?P<under>\d{1,3})(?![\w/]|[.,]\d)")
 
     _HALF = re.compile(r"(?=\d)(?<![\w.,])(?P<whole>\d{1,4})\s(?:and\s)?a\shalf\b", re.I)
+    _ANY = re.compile(r"\d(?:[,/ ]\d|\.\d{3}\.\d|\s(?:and\s)?a\shalf)", re.I)
+    """None of them is in a text without it."""
 
     def __init__(self, units: UnitTable) -> None:
         unit = spoken_units(units)
@@ -158,6 +183,8 @@ class OddNumbers:
         self._units = units
 
     def find(self, text: str) -> Iterator[Claim]:
+        if self._ANY.search(text) is None:
+            return
         for match in self._COMMA.finditer(text):
             whole = match["whole"].replace(".", "")
             yield self._claim(text, match, Decimal(f"{whole}.{match['places']}"), len(match["places"]))

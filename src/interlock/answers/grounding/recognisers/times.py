@@ -15,6 +15,9 @@ _TIME = re.compile(
     r"|\b(?P<h2>\d{1,2})(?:\.(?P<m2>[0-5]\d))?\s?(?P<half2>[ap])\.?m\b\.?|\b(?P<noon>noon|midday|midnight)\b)",
     re.I,
 )
+_IN_FIGURES = re.compile(r"\d(?::\d|\s?[apAP]\.?[mM])")
+_IN_WORDS = ("noon", "midday", "midnight", "half", "quarter", "ten", "twenty", "five", "o'clock", "sharp", "in the ")
+"""Without one of these there is no time in a text."""
 _NOON = {"midnight": 0, "noon": 720, "midday": 720}
 # The hour that a span begins with, where only its end says which half of the day it is.
 _UNTIL = re.compile(
@@ -37,6 +40,8 @@ class Times:
     """A time of the day, in minutes since midnight."""
 
     def find(self, text: str) -> Iterator[Claim]:
+        if _IN_FIGURES.search(text) is None and not any(map(text.lower().__contains__, _IN_WORDS)):
+            return
         spoken = list(_find_spoken(text))
         yield from spoken
         # The midnight of "a quarter to midnight" is no time of its own.

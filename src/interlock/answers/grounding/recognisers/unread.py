@@ -9,6 +9,8 @@ from typing import Any
 
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.patterns import Hints, one_of
+from interlock.answers.grounding.recognisers.markers import blank
+from interlock.answers.grounding.trigger_words import TriggerWords
 
 UNREAD = "unread"
 _ROMAN = re.compile(
@@ -19,6 +21,8 @@ _MONEY = re.compile(r"[$€£¥₹₽₩](?!\w)")
 _MIXED = re.compile(r"(?<![\w])(?=\w{0,40}[A-Za-z])(?=\w{0,40}\d)\w{2,40}(?!\w)")
 _NO_CODE = re.compile(r"CO2|H2O|CH4|N2O|NO2|SO2|O2|PM10|A[1-5]|\d{1,4}s|m[23]|[ck]m[23]", re.I)
 _DIGITS = re.compile(r"[0-9]+")
+_A_DIGIT = re.compile(r"\d")
+_SHORT = 2
 _CJK = re.compile(r"[〇一二三四五六七八九十百千万億亿两兩壹贰叁肆伍陆柒捌玖拾]+")
 
 
@@ -29,6 +33,8 @@ class Unread:
         words = [*table["words"], *(word for spoken in table["languages"].values() for word in spoken)]
         words = sorted(words, key=len, reverse=True)
         self._words = re.compile(rf"\b(?:{one_of(words)})\b", re.I)
+        self._triggers = TriggerWords(short=_SHORT)
+        self._triggers.add(self._words)
         self._compounds = Hints(table["compounds"])
         self._parts = re.compile(rf"\b\w{{0,40}}(?:{'|'.join(table['compounds'])})\w{{0,40}}\b", re.I)
         self._roman_words = frozenset(table["roman_words"])
@@ -41,7 +47,8 @@ class Unread:
                 end = claim.end
 
     def _all(self, text: str) -> Iterator[Claim]:
-        yield from self._find(self._words, text)
+        if self._triggers.may_be_in(text):
+            yield from self._find(self._words, text)
         if self._compounds.are_in(text.lower()):
             yield from self._find(self._parts, text)
         yield from self._find(_MONEY, text)
@@ -50,10 +57,12 @@ class Unread:
                 yield Claim("roman", match[0], match.start(), match.end())
         if not text.isascii():
             yield from self._find(_CJK, text)
-        for match in _MIXED.finditer(text):
+        # Most figures were understood, and are out of sight.
+        mixed = list(_MIXED.finditer(text)) if _A_DIGIT.search(text) is not None else []
+        for match in mixed:
             if not _NO_CODE.fullmatch(match[0]):
                 yield Claim("identifier", match[0], match.start(), match.end())
-        yield from _digits(_MIXED.sub(lambda match: "\x00" * len(match[0]), text))
+        yield from _digits(blank(text, [match.span() for match in mixed]))
 
     def _find(self, pattern: re.Pattern[str], text: str) -> Iterator[Claim]:
         for match in pattern.finditer(text):

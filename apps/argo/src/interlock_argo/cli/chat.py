@@ -1,0 +1,168 @@
+"""`interlock argo chat`: a conversation in the terminal; an answer is shown once it is checked."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from interlock.answers import Answers, TurnResult, TurnStatus, run_turn
+from interlock.answers.constrained import constrain
+from interlock.answers.runner import Called, PhaseEntered, PlanMade, Progress, Returned, SourceFound
+from interlock.cli.output import colorize, console, notes, sanitize
+from interlock.errors import InterlockError
+from interlock.models import Model, open_model
+from interlock_argo.cli.opened import OpenedArgo
+
+_HELP = """:help              this
+:new [NAME]        begin another session
+:work [NAME]       work that way from now on (quick, research, ingest); without a name, freely
+:tools             what Argo may use
+:facts             what you have told it
+:sources           where the last answer is from
+:stats             what this session took
+:quit              end (also Ctrl-D); `interlock argo chat --session NAME` goes on with it"""
+_END = (EOFError, KeyboardInterrupt)
+
+
+class Chat:
+    """One conversation: what is typed is a command or a question."""
+
+    def __init__(self, opened: OpenedArgo, session: str, model: Model, runner: asyncio.Runner) -> None:
+        self._opened, self._model, self._runner = opened, model, runner
+        self._answers = Answers(opened.runtime)
+        self._session, self._work = session, ""
+        self._last: TurnResult | None = None
+        self._turns = self._calls = 0
+        self._commands: dict[str, Callable[[str], object]] = {
+            "help": lambda _rest: console().print(_HELP, markup=False),
+            "new": self._new,
+            "work": self._choose_work,
+            "tools": self._tools,
+            "facts": lambda _rest: self._run(self._facts()),
+            "sources": self._sources,
+            "stats": self._stats,
+        }
+
+    def talk(self) -> None:
+        """Until :quit or the end of the input."""
+        console().print(f"session {sanitize(self._session)}; :help says what else there is", style="dim")
+        while True:
+            try:
+                said = input("you> ").strip()
+            except _END:
+                console().print()
+                return
+            if said in (":quit", ":q"):
+                return
+            if said:
+                self._hear(said)
+
+    def _hear(self, said: str) -> None:
+        name, _, rest = said.removeprefix(":").partition(" ")
+        try:
+            if not said.startswith(":"):
+                self._run(self._ask(said))
+            elif name in self._commands:
+                self._commands[name](rest.strip())
+            else:
+                notes().print(f"there is no :{sanitize(name)}; :help lists what there is")
+        except InterlockError as error:
+            notes().print(sanitize(error), soft_wrap=True)
+        except KeyboardInterrupt:
+            notes().print("stopped")
+
+    def _run(self, work: Coroutine[Any, Any, object]) -> None:
+        self._runner.run(work)
+
+    async def _ask(self, question: str) -> None:
+        agent = self._opened.app.agents[0]
+        work: dict[str, Any] = {"work": self._work} if self._work else {}
+        session = self._answers.session(self._session)
+        with notes().status("reading the question …"):
+            opened = await session.turn(question, agent=agent, **work)
+        async with opened as turn:
+            result = await run_turn(turn, self._model, watch=_show_progress, on_text=_show_text)
+        self._last, self._turns, self._calls = result, self._turns + 1, self._calls + len(result.tools)
+        where = f" · {', '.join(result.sources[:3])}" if result.sources else ""
+        console().print(f"[{colorize(result.status.value)}[dim]{sanitize(where)}[/]]")
+        if result.status is TurnStatus.WAITING and result.ticket is not None:
+            console().print(f"[dim]somebody decides: interlock review show {sanitize(result.ticket)}[/]")
+
+    def _new(self, name: str) -> None:
+        self._session = name or f"chat-{self._opened.runtime.context.ids.new()}"
+        self._last, self._turns, self._calls = None, 0, 0
+        console().print(f"[dim]session {sanitize(self._session)}[/]")
+
+    def _choose_work(self, name: str) -> None:
+        if name:
+            self._opened.app.agents[0].work(name)
+        self._work = name
+        console().print(f"[dim]{sanitize(name or 'freely')}[/]")
+
+    def _tools(self, _rest: str) -> None:
+        for tool in self._opened.app.tools:
+            console().print(
+                f"{sanitize(tool.name)} [dim]({tool.effect.value}) {sanitize(tool.manifest()['description'])}[/]"
+            )
+
+    async def _facts(self) -> None:
+        found = [one for one in await self._opened.home.memory.documents(most=200) if one.sources[-1] == "you"]
+        for one in found:
+            console().print(f"{sanitize(one.text)} [dim]{one.id}[/]")
+        if not found:
+            console().print("[dim]nothing yet; say: remember that …[/]")
+
+    def _sources(self, _rest: str) -> None:
+        if self._last is None or not self._last.claims:
+            console().print("[dim]the last answer has no figures to trace[/]")
+            return
+        for claim in self._last.claims:
+            console().print(f"{sanitize(claim.text)} [dim]← {sanitize(claim.source)} {sanitize(claim.path)}[/]")
+
+    def _stats(self, _rest: str) -> None:
+        console().print(f"{self._turns} questions, {self._calls} calls of tools; model {sanitize(self._model.name)}")
+
+
+def _show_text(sentence: str) -> None:
+    console().print(sentence.rstrip("\n"), markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_progress(progress: Progress) -> None:
+    match progress:
+        case Called(tool=tool):
+            notes().print(f"[dim]→ {sanitize(tool)}[/]")
+        case Returned(outcome=outcome) if not outcome.ok:
+            notes().print(f"[dim]← {colorize(outcome.status.value)} {sanitize(outcome.summary[:120])}[/]")
+        case PhaseEntered(name=name):
+            notes().print(f"[dim]{sanitize(name)} …[/]")
+        case PlanMade(questions=questions):
+            for number, question in enumerate(questions, 1):
+                notes().print(f"[dim]{number}. {sanitize(question)}[/]")
+        case SourceFound(source=source):
+            notes().print(f"[dim]read {sanitize(source.name)}[/]")
+        case _:
+            pass
+
+
+def run_chat(given: argparse.Namespace) -> int:
+    """Talk until the input ends."""
+    opened = OpenedArgo(given)
+    settings = opened.settings
+    model = constrain(
+        open_model(
+            given.model or settings.model,
+            fallback=settings.model_fallback,
+            timeout_s=settings.model_timeout_s,
+            tools=settings.model_tools,
+        )
+    )
+    with asyncio.Runner() as runner:
+        runner.run(opened.__aenter__())
+        try:
+            session = given.session or f"chat-{opened.runtime.context.ids.new()}"
+            Chat(opened, session, model, runner).talk()
+        finally:
+            runner.run(opened.__aexit__())
+    return 0

@@ -1,0 +1,1 @@
+"""What Argo remembers: its memory, and the notes in it."""

@@ -1,0 +1,1 @@
+"""What Argo reads: pages, files, and where it searches for them."""

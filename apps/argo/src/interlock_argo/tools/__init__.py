@@ -1,0 +1,1 @@
+"""Argo's tools: contracts over what it reads and remembers."""
