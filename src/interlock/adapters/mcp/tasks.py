@@ -9,9 +9,9 @@ import mcp_types as types
 from mcp import MCPError
 from mcp.client.session import ClientSession
 
+from interlock.adapters.mcp.under_way import ChangesUnderWay
+
 _ASK_S = 5.0
-_CANCELLING: set[asyncio.Task[None]] = set()
-"""The event loop keeps no task alive by itself."""
 
 
 class TaskLost(Exception):
@@ -19,7 +19,7 @@ class TaskLost(Exception):
 
 
 async def call_as_task(
-    session: ClientSession, asked: types.CallToolRequestParams, timeout_s: float
+    session: ClientSession, asked: types.CallToolRequestParams, timeout_s: float, under_way: ChangesUnderWay
 ) -> types.CallToolResult:
     """Begin it, and wait until it has ended: `tasks/result` answers no sooner. One whose time is up is cancelled."""
     until = asyncio.get_running_loop().time() + timeout_s
@@ -28,7 +28,7 @@ async def call_as_task(
         # Who waits may give up before the server says which task it has begun: only then can it be cancelled.
         task = await asyncio.shield(beginning)
     except asyncio.CancelledError:
-        _cancel_when_begun(session, beginning)
+        under_way.end_with(asyncio.create_task(_cancel_when_begun(session, beginning), name="cancel an MCP task"))
         raise
     left_s = max(0.001, until - asyncio.get_running_loop().time())
     try:
@@ -56,16 +56,10 @@ async def _begin(session: ClientSession, asked: types.CallToolRequestParams, tim
     return types.CreateTaskResult.model_validate(raw, by_name=False).task.task_id
 
 
-def _cancel_when_begun(session: ClientSession, beginning: asyncio.Task[str]) -> None:
+async def _cancel_when_begun(session: ClientSession, beginning: asyncio.Task[str]) -> None:
     """Cancel a task as soon as it is known which one it is."""
-
-    async def cancel() -> None:
-        with contextlib.suppress(MCPError, ValueError, OSError, RuntimeError):  # as where a connection has broken off
-            await _cancel(session, await beginning)
-
-    cancelling = asyncio.create_task(cancel(), name="cancel a task of an MCP server")
-    _CANCELLING.add(cancelling)
-    cancelling.add_done_callback(_CANCELLING.discard)
+    with contextlib.suppress(MCPError, ValueError, OSError, RuntimeError):  # as where a connection has broken off
+        await _cancel(session, await beginning)
 
 
 async def _status(session: ClientSession, task: str) -> str:

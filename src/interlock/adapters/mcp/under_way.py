@@ -14,6 +14,7 @@ class ChangesUnderWay:
         self._count = 0
         self._none = asyncio.Event()
         self._none.set()
+        self._last: set[asyncio.Task[None]] = set()  # the event loop keeps no task alive by itself
 
     @contextlib.contextmanager
     def making(self, *, changes: bool) -> Iterator[None]:
@@ -30,6 +31,12 @@ class ChangesUnderWay:
             if not self._count:
                 self._none.set()
 
+    def end_with(self, last: asyncio.Task[None]) -> None:
+        """What is left to do about a change whose caller has gone."""
+        self._last.add(last)
+        last.add_done_callback(self._last.discard)
+
     async def until_none(self) -> None:
         """Until there are none any more."""
         await self._none.wait()
+        await asyncio.gather(*self._last)

@@ -313,7 +313,7 @@ class Upstream:
             )
             found: types.CallToolResult | types.InputRequiredResult
             if tool in self._listed.as_tasks:
-                found = await call_as_task(client.session, asked, timeout_s)
+                found = await call_as_task(client.session, asked, timeout_s, self._under_way)
             else:
                 found = await client.session.send_request(
                     types.CallToolRequest(params=asked),
