@@ -12,6 +12,7 @@ import msgspec
 from interlock.answers.agent import Agent
 from interlock.canonical import nearest
 from interlock.errors import ConfigError
+from interlock.models.messages import Model
 from interlock.tools import Tool
 from interlock.values import Outcome
 
@@ -32,6 +33,9 @@ class App(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     present: Callable[[Sequence[Outcome]], Iterable[object]] | None = None
     """What `interlock ask` prints after an answer, made from the successful calls behind it: tables, maps."""
+
+    constrain: Callable[[Model], Model] | None = None
+    """What makes a model fit for its turns; None: `interlock.answers.constrained.constrain`."""
 
     def agent(self, name: str | None) -> Agent:
         """One of its agents."""

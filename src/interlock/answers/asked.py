@@ -62,6 +62,8 @@ class ModelState(Value, frozen=True):
     """It has nothing better to say."""
     no_reply: str = ""
     """Why it failed."""
+    declines: bool = False
+    """Its draft says why nothing of what was found answers the question."""
 
 
 class Carried(Value, frozen=True):
@@ -114,6 +116,8 @@ class Asked(Value, frozen=True):
     """What was called in the session before."""
     earlier_turns: tuple[str, ...] = ()
     """The turns in which that was."""
+    earlier_questions: tuple[str, ...] = ()
+    """What the user has said in the last of them, the last one last."""
     settled: tuple[Settled, ...] = ()
     """What the conversation has settled about the calls that are needed."""
     said: tuple[str, ...] = ()

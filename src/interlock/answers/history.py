@@ -303,13 +303,20 @@ async def _see_call(store: Store, record: Stored, content: Content) -> CallSeen:
         arguments=arguments,
         mode=content.mode,
         reason=None if problem is None else problem.reason,
-        message="" if problem is None else problem.message,
+        message=_message_of(record, content),
         fields=() if problem is None else problem.fields,
         ran=bool(content.attempts),
         changes=_changes(content),
         ticket=content.ticket,
         repeats=content.repeats,
     )
+
+
+def _message_of(record: Stored, content: Content) -> str:
+    """Why a call brought nothing: its problem, or what a tool that ran says of finding nothing."""
+    if content.problem is not None:
+        return content.problem.message
+    return content.said or "" if record.status == Status.NO_DATA and content.attempts else ""
 
 
 def _changes(content: Content) -> bool:

@@ -46,6 +46,8 @@ class TurnState(Value, frozen=True):
     """Why the provider refused."""
     no_reply: str = ""
     """Why the model gave none: it failed, and asking it again would bring the same."""
+    declined: str = ""
+    """Why nothing of what was found answers, as the model says it."""
     late: bool = False
     has_draft: bool = True
     has_results: bool = True
@@ -145,6 +147,10 @@ def next_step(state: TurnState) -> Step:
     if state.question:
         return Ask(state.question)
     sound = not (state.unsupported or state.unchecked or state.disagreements or state.disputed)
+    if state.declined and state.required:
+        # What it says of what was found is held to the same: otherwise only that nothing was.
+        why = state.declined if sound else "What was found does not answer it"
+        return Stop(TurnOutcome.TOOL_FAILED, why, nothing=True)
     if state.has_draft and sound and not state.irrelevant:
         return Pass(_pass_outcome(state))
     if state.no_reply:

@@ -40,7 +40,7 @@ def missing_of(requirement: Requirement, history: History) -> Missing:
         failed = f"{ended[-1].tool} failed: {ended[-1].message}" if ended else ""
     nothing = [call for call in mine if call.status is Status.NO_DATA]
     if nothing:
-        empty = f"{nothing[-1].tool} found nothing: {nothing[-1].message or 'nothing on file'}"
+        empty = nothing[-1].message or f"{nothing[-1].tool} found nothing"
     last = mine[-1] if mine else None
     if last is not None and last.reason in _ASKS:
         question = last.message

@@ -136,7 +136,7 @@ class Runner:
         if reply.question:
             return await turn.ask(reply.question, fields=reply.asks_for)
         if not reply.proposals:
-            step = await turn.finish(reply.text, final=reply.final)
+            step = await turn.finish(reply.declines or reply.text, final=reply.final, declines=bool(reply.declines))
             if isinstance(step, Again) and step.stays:
                 self._messages.append(Message("assistant", reply.text))
             return step

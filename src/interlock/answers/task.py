@@ -27,6 +27,7 @@ def make_task(agent: Agent, asked: Asked, missing: Requirement | None, work: Wor
         settled={} if settled is None else settled.arguments,
         remembered={} if settled is None else settled.remembered,
         units=asked.units or asked_units(asked.question, agent.vocabulary or default_vocabulary()),
+        earlier_questions=asked.earlier_questions,
         work=work,
         vocabulary=agent.vocabulary,
     )

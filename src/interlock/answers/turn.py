@@ -277,17 +277,17 @@ class Turn:
             return self.result
 
     async def finish(
-        self, draft: str | None, *, blocked: str = "", final: bool = False, no_reply: str = ""
+        self, draft: str | None, *, blocked: str = "", final: bool = False, no_reply: str = "", declines: bool = False
     ) -> TurnResult | Again:
         """Let a draft out, or say what to do first. None: the model gave no answer. `blocked`: the provider refused.
 
-        `final`: the model has nothing better to say, so it is not asked to correct itself. `no_reply`: why it failed,
-        so that it is not asked again at all.
+        `final`: nothing better can be said, so it is not asked to correct itself. `no_reply`: why it failed, so that
+        it is not asked again. `declines`: the draft says why nothing that was found answers.
         """
         require_draft(draft)
         async with self._finishing:
             if self.result is None:
-                return await self._finish(draft, ModelState(blocked, final, no_reply))
+                return await self._finish(draft, ModelState(blocked, final, no_reply, declines))
             return self.result
 
     async def _finish(self, draft: str | None, model: ModelState) -> TurnResult | Again:

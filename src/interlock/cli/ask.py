@@ -147,7 +147,7 @@ def _payload(app: App, watch: _Watch) -> list[object]:
 async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watch) -> TurnResult:
     settings, agent = loaded.settings, app.agent(given.agent)
     name = given.model or settings.model
-    model = constrain(
+    model = (app.constrain or constrain)(
         open_model(
             name, fallback=settings.model_fallback, timeout_s=settings.model_timeout_s, tools=settings.model_tools
         )

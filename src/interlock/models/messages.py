@@ -82,6 +82,8 @@ class Task(Value, frozen=True):
     """Arguments of the call before it in the session, which hold where the question says nothing else."""
     units: tuple[str, ...] = ()
     """The units in which the answer is wanted, as the user has called them."""
+    earlier_questions: tuple[str, ...] = ()
+    """What the user has said in the last turns of the session, the last one last."""
     work: WorkTask | None = None
     """Where the way of working stands, if the turn has one."""
     vocabulary: Any = None
@@ -134,6 +136,10 @@ class Reply(Value, frozen=True):
     """The arguments of the call that is due which that question is about."""
     final: bool = False
     """It has nothing better to say: asking again in other words would bring the same."""
+
+
+    declines: str = ""
+    """Why nothing of what was found answers the question; the turn then ends as one that found nothing."""
 
 
 class ModelFailed(Exception):

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from interlock.answers import Agent, App, Intent, any_of
 from interlock.answers.presets import ingest, quick_lookup, research
 from interlock.answers.wishes import no_internet
+from interlock_argo.answering.reader import read_for
 from interlock_argo.memory.home import MemoryHome
 from interlock_argo.reading.pages import Pages
 from interlock_argo.reading.search import open_search
 from interlock_argo.settings import Settings, load_settings
 from interlock_argo.tools.memory import build_memory_tools
+from interlock_argo.tools.quoting import build_quoting_tools
 from interlock_argo.tools.reading import build_reading_tools
 
 HERE = Path(__file__).parent
 WEB = ("web_search", "web_access")
-NOTES = ("memory_query", "retrieve_context")
+NOTES = ("memory_quote", "memory_query", "retrieve_context")
 READS = ("web_access", "read_file")
 
 
@@ -52,15 +55,19 @@ def build_agent() -> Agent:
     tables = tomllib.loads((HERE / "intents.toml").read_text(encoding="utf-8"))["intent"]
     intents = tuple(
         Intent(
-            name=one["name"], requires=one["requires"], keywords=tuple(one["keywords"]), examples=tuple(one["examples"])
+            name=one["name"],
+            requires=any_of(*one["requires"]),
+            keywords=tuple(one["keywords"]),
+            examples=tuple(one["examples"]),
+            pattern=one.get("pattern", ""),
         )
         for one in tables
     )
     return Agent(
         name="argo",
-        tools=(*WEB, *NOTES, "read_file", "memory_write", "remember"),
+        tools=(*WEB, *NOTES, "read_file", "memory_write", "remember", "forget"),
         intents=intents,
-        default=any_of("memory_query", "web_access", "read_file"),
+        default=any_of("memory_quote", "memory_query", "retrieve_context", "web_access", "read_file"),
         purpose="You are Argo, a research assistant on this person's own machine. You answer from their notes, their"
         " files and pages that you have read, and say where each answer is from.",
         deadline_s=180,
@@ -78,13 +85,19 @@ def build_agent() -> Agent:
 def build_app(settings: Settings, home: MemoryHome | None = None) -> App:
     """Argo as the settings say; `home` is its memory, where the program has opened one."""
     home = home or MemoryHome(settings)
-    tools = (*build_reading_tools(settings, home, open_search(settings), Pages(settings)), *build_memory_tools(home))
+    search = open_search(settings)
+    tools = (
+        *build_reading_tools(settings, home, search, Pages(settings)),
+        *build_memory_tools(home),
+        *build_quoting_tools(home),
+    )
     return App(
         name="argo",
         agents=(build_agent(),),
         tools=tools,
         policy=build_policy(settings),
         description="A research assistant over your notes, your files and the web.",
+        constrain=partial(read_for, searches=search is not None),
     )
 
 

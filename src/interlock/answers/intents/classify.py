@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from interlock.answers.conversation import phrases
+from interlock.answers.grounding.patterns import repeats_within_repeat
 from interlock.answers.intents.head import IntentHead, train
 from interlock.answers.intents.keywords import hits, split_words
 from interlock.answers.intents.spelling import Spelling
@@ -41,6 +42,8 @@ _KNOWN_BY = 10
 _TO_CHOOSE_FROM = 2
 # Where a keyword says one thing and the head clearly another: too little for a model that can only choose, which asks.
 _DISAGREE = 0.5
+_MOST_MATCHED = 2_000
+"""Characters of a text that patterns are held against."""
 _AND = re.compile(r",?\s+(?:and then|and|then|afterwards)\s+", re.I)
 
 
@@ -52,11 +55,15 @@ class Intent(Value, frozen=True):
     keywords: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     weight: float = 1.0
+    pattern: str = ""
+    """A regular expression for texts that are surely this and nothing else: a command, an address. Case is ignored."""
 
     def __post_init__(self) -> None:
         for name in ("keywords", "examples"):
             if isinstance(getattr(self, name), str):  # which would be taken letter by letter
                 raise ConfigError(f"intent {self.name!r}: {name} are several texts, such as ({getattr(self, name)!r},)")
+        if problem := _pattern_problem(self.pattern):
+            raise ConfigError(f"intent {self.name!r}: its pattern {self.pattern!r:.80} {problem}")
 
     @property
     def requirement(self) -> Requirement:
@@ -66,13 +73,23 @@ class Intent(Value, frozen=True):
         return all_of(*self.requires) if isinstance(self.requires, tuple) else self.requires
 
 
+def _pattern_problem(pattern: str) -> str:
+    """Why a pattern is not taken; empty if it is."""
+    try:
+        re.compile(pattern)
+        endless = repeats_within_repeat(pattern)
+    except re.error as error:
+        return f"is no regular expression: {error}"
+    return "repeats something inside of another repetition, which could take for ever" if endless else ""
+
+
 class Classified(Value, frozen=True):
     """What a text was taken for."""
 
     requirement: Requirement
     intents: tuple[str, ...] = ()
     by: str = "default"
-    """What decided: keywords, semantic, both, phrases (of conversation), caller, or default where nothing did."""
+    """What decided: pattern, keywords, semantic, both, phrases (of conversation), caller, or default where nothing did."""
     score: float = 0.0
 
     @property
@@ -101,6 +118,7 @@ class Classifier:
         if len(set(names)) != len(names) or CHAT in names:
             raise ConfigError(f"intents need different names, none of them {CHAT!r}: {', '.join(names)}")
         self.intents = tuple(intents)
+        self._patterns = [(one.name, re.compile(one.pattern, re.I)) for one in self.intents if one.pattern]
         self._default = self._otherwise(default)
         self._phrases = phrases(tuple(chat))
         self.head = self._head() if semantic else None
@@ -110,6 +128,9 @@ class Classifier:
 
     def classify(self, text: str) -> Classified:
         """What a text needs; several intents may hold."""
+        sure = tuple(name for name, pattern in self._patterns if pattern.search(text[:_MOST_MATCHED]))
+        if sure:
+            return self._as(sure, "pattern", 1.0)
         talk = self._phrases.recognise(text)
         # First: keywords are whole words, so a misspelled one would not be found.
         text = self._spelling.correct(text)

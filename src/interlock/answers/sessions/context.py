@@ -79,6 +79,8 @@ class SessionContext(Value, frozen=True):
     """What is known from the earlier turns of a session."""
 
     turns: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    """What the user has said in them, where that is still kept."""
     calls: tuple[EarlierCall, ...] = ()
     """In the order of their records."""
     returned: tuple[ReturnedLists, ...] = ()
@@ -113,7 +115,9 @@ async def read_context(ctx: EngineContext, place: SessionPlace) -> SessionContex
             found_below = () if inner is None else inner.calls
             calls += [msgspec.structs.replace(c, through=agent, units=read.units) for c in found_below]
         calls = sorted(calls, key=lambda call: call.record)
-        context, last = msgspec.structs.replace(context, turns=(*context.turns, turn), calls=tuple(calls)), read
+        said = (*context.questions, *((read.words,) if read.words else ()))
+        turns = (*context.turns, turn)
+        context, last = msgspec.structs.replace(context, turns=turns, questions=said, calls=tuple(calls)), read
     if last is None:
         return context
     finished, opened = last.finished, last.opened
@@ -137,6 +141,8 @@ class _TurnRead(Value, frozen=True):
     finished: Finished | None
     calls: tuple[EarlierCall, ...]
     children: tuple[tuple[str, str], ...]
+    words: str = ""
+    """What the user said; empty once it is purged."""
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -160,7 +166,17 @@ async def _read_turn(store: Store, turn: str) -> _TurnRead | None:
         finished=next((event for _record, event in reversed(events) if isinstance(event, Finished)), None),
         calls=_mark_aside(calls, NOTHING if opened is None or replied else opened.requires),
         children=tuple((event.child, event.agent) for _record, event in events if isinstance(event, Delegated)),
+        words=await _read_words(store, [record for record, event in events if isinstance(event, Opened)]),
     )
+
+
+async def _read_words(store: Store, opened: Sequence[Stored]) -> str:
+    """The user's own words, which lie beside the record of a turn's beginning."""
+    for record in opened[:1]:
+        payload = await payload_of(store, record.id, record.content())
+        said = payload.get("user_words") or payload.get("question")
+        return said if isinstance(said, str) else ""
+    return ""
 
 
 def _is_of(read: _TurnRead, place: SessionPlace) -> bool:

@@ -32,6 +32,8 @@ from interlock.errors import NotAllowed
 from interlock.models import Model
 from interlock.values import Json
 
+_QUESTIONS_TOLD = 6
+"""Of earlier turns: "and the other one?" goes back no further."""
 Ask = Callable[..., Asked]
 OpenTurn = Callable[[Agent, Asked], Turn]
 
@@ -92,6 +94,7 @@ class Session:
             said,
             session=place,
             earlier_turns=context.turns,
+            earlier_questions=context.questions[-_QUESTIONS_TOLD:],
             given=(*said.given, *(number for number in given if number not in said.given)),
             earlier=tuple(told for call in context.calls if (told := _tell(ctx, call)) is not None),
         )

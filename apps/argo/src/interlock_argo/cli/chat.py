@@ -150,7 +150,7 @@ def run_chat(given: argparse.Namespace) -> int:
     """Talk until the input ends."""
     opened = OpenedArgo(given)
     settings = opened.settings
-    model = constrain(
+    model = (opened.app.constrain or constrain)(
         open_model(
             given.model or settings.model,
             fallback=settings.model_fallback,

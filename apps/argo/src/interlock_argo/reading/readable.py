@@ -11,7 +11,7 @@ import msgspec
 
 from interlock.errors import ConfigError, Permanent
 
-TEXT_FILES = frozenset({".txt", ".md", ".markdown", ".rst", ".org"})
+TEXT_FILES = frozenset({".txt", ".md", ".markdown", ".rst", ".org", ".csv", ".tsv"})
 READABLE_FILES = TEXT_FILES | {".html", ".htm", ".pdf"}
 _HTML = ("text/html", "application/xhtml+xml")
 _PDF = "application/pdf"

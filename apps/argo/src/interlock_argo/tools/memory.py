@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,15 +10,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from interlock import Result, Tool, Trust, tool
-from interlock.memory import Chunk, ChunkMiss, DocumentKind, SearchHit
+from interlock.memory import ChunkMiss, DocumentKind, SearchHit
 from interlock_argo.memory.home import MemoryHome
 from interlock_argo.memory.notes import Notes, file_key, note_key, state_of
-from interlock_argo.memory.passages import Passage, Passages
 from interlock_argo.reading.readable import read_local_file
 
-_LONGEST_CHUNK, _LONGEST_NAME = 8_000, 60
-_READ = 4
-"""So many hits are read for what they say to a question."""
+_LONGEST_CHUNK = 8_000
 Metadata = dict[str, str | int | float | bool]
 
 
@@ -56,22 +52,7 @@ class Kept(BaseModel):
 def build_memory_tools(home: MemoryHome) -> tuple[Tool, ...]:
     """The tools over one memory."""
     notes = Notes(home)
-    return _query_tool(home, Passages()), _fetch_tool(home), *_writing_tools(notes), _ingest_tool(notes)
-
-
-async def _passages_of(home: MemoryHome, hits: Sequence[SearchHit]) -> list[Passage]:
-    """The whole texts of what was found, with the names that they go by."""
-    chunks = [await home.memory.fetch(hit.chunk) for hit in hits]
-    return [
-        Passage(text=chunk.text, said_by=_name(hit))
-        for hit, chunk in zip(hits, chunks, strict=True)
-        if isinstance(chunk, Chunk)
-    ]
-
-
-def _name(hit: SearchHit) -> str:
-    """Whose words it is: of a file or a page its title, of a note where it is from."""
-    return (hit.title or hit.source).replace(":", " ")[:_LONGEST_NAME]
+    return _query_tool(home), _fetch_tool(home), *_writing_tools(notes), _ingest_tool(notes)
 
 
 def _row(hit: SearchHit) -> Remembered:
@@ -81,7 +62,7 @@ def _row(hit: SearchHit) -> Remembered:
     )
 
 
-def _query_tool(home: MemoryHome, passages: Passages) -> Tool:
+def _query_tool(home: MemoryHome) -> Tool:
     @tool(
         effect="read",
         trust="untrusted",
@@ -100,8 +81,7 @@ def _query_tool(home: MemoryHome, passages: Passages) -> Tool:
         if found.note:
             metadata["note"] = found.note
         sources = tuple(dict.fromkeys(row.source for row in rows))
-        quoted = await asyncio.to_thread(passages.quote, query, await _passages_of(home, found.hits[:_READ]))
-        return Result(value=rows, summary=quoted, sources=sources, metadata=metadata)
+        return Result(value=rows, sources=sources, metadata=metadata)
 
     return memory_query
 

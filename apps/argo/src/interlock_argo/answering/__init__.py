@@ -1,0 +1,1 @@
+"""How Argo answers without writing: what a question asks for, which statements of the memory say it, and how surely."""

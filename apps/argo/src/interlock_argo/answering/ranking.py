@@ -1,0 +1,148 @@
+"""Statements in the order in which they answer a question: by its words, by meaning, and by the kind of value."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+
+from interlock.embedding import Embedder, MiniLm, MissingWeights
+from interlock_argo.answering.asked import Asking, Term, stems
+
+_MOST_EMBEDDED = 80
+_UNDER, _FUZZY = 0.7, 0.85
+"""What a word counts that stands above a statement and not in it; and how alike a misspelled one has to be."""
+_SHORTEST_FUZZY = 5
+_BY_WORDS, _BY_MEANING, _BY_KIND = 1.0, 0.8, 0.25
+_A_NAME = 1.6
+"""A name weighs more than another word that is as rare."""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement that could be quoted."""
+
+    text: str
+    under: str
+    said_by: str
+    source: str
+    chunk: str
+    trust: str
+    order: int = 0
+    """How old what it stands in is: a higher one came in later."""
+    is_yours: bool = False
+    """The user has said it."""
+
+
+class Ranked(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate with how well it answers."""
+
+    candidate: Candidate
+    score: float
+    covered: float
+    """The share of the question's words, by weight, that it has."""
+    alike: float
+    """How near it is by meaning; 0 without weights."""
+    fits: bool
+    """It has a value of the kind that is asked for."""
+    terms: frozenset[str]
+    """The words of the question that it has."""
+    lacks: tuple[str, ...]
+    """The names of the question that it does not have."""
+
+
+class Ranking:
+    """Ranks by words and meaning; by words alone where there are no weights."""
+
+    def __init__(self) -> None:
+        self._embedder: Embedder | None = None
+        self._is_open = False
+
+    def rank(self, asking: Asking, candidates: Sequence[Candidate]) -> list[Ranked]:
+        """Best first."""
+        if not candidates:
+            return []
+        said = [(stems(one.text), stems(f"{one.under} {one.said_by}")) for one in candidates]
+        terms = _correct(asking.terms, said)
+        weights = _weights(terms, said)
+        total = sum(weights.values()) or 1.0
+        made = [self._weigh(one, parts, terms, weights, total) for one, parts in zip(candidates, said, strict=True)]
+        order = sorted(range(len(made)), key=lambda place: -made[place][0])[:_MOST_EMBEDDED]
+        meant = self._compare(asking.text, [candidates[place] for place in order])
+        found = []
+        for place, alike in zip(order, meant, strict=True):
+            covered, names, lacks = made[place]
+            fits = asking.is_said_by(candidates[place].text)
+            score = _BY_WORDS * covered + _BY_MEANING * alike + (_BY_KIND if fits and asking.kinds else 0.0)
+            found.append(
+                Ranked(
+                    candidate=candidates[place],
+                    score=score,
+                    covered=covered,
+                    alike=alike,
+                    fits=fits,
+                    terms=names,
+                    lacks=lacks,
+                )
+            )
+        return sorted(found, key=lambda one: -one.score)
+
+    def _weigh(
+        self,
+        candidate: Candidate,
+        parts: tuple[frozenset[str], frozenset[str]],
+        terms: Sequence[Term],
+        weights: dict[str, float],
+        total: float,
+    ) -> tuple[float, frozenset[str], tuple[str, ...]]:
+        own, above = parts
+        covered, names, lacks = 0.0, set[str](), list[str]()
+        for term in terms:
+            share = 1.0 if term.alike & own else _UNDER if term.alike & above else 0.0
+            covered += share * weights[term.word]
+            if share:
+                names.add(term.word)
+            elif term.is_name:
+                lacks.append(term.word)
+        return covered / total, frozenset(names), tuple(lacks)
+
+    def _compare(self, question: str, candidates: Sequence[Candidate]) -> list[float]:
+        embedder = self._open()
+        if embedder is None:
+            return [0.0] * len(candidates)
+        texts = [f"{one.under}. {one.text}" if one.under else one.text for one in candidates]
+        vectors: Any = embedder.embed([question, *texts])
+        return [float(alike) for alike in vectors[1:] @ vectors[0]]
+
+    def _open(self) -> Embedder | None:
+        if not self._is_open:
+            self._is_open = True
+            try:
+                self._embedder = MiniLm()
+            except MissingWeights:
+                self._embedder = None
+        return self._embedder
+
+
+def _correct(terms: Sequence[Term], said: Sequence[tuple[frozenset[str], frozenset[str]]]) -> list[Term]:
+    """The terms, those that nothing has in the spelling that something has."""
+    known = frozenset[str]().union(*(own | above for own, above in said))
+    found = []
+    for term in terms:
+        if not term.alike & known and len(term.word) >= _SHORTEST_FUZZY:
+            close = get_close_matches(term.word.casefold(), known, n=2, cutoff=_FUZZY)
+            term = msgspec.structs.replace(term, alike=term.alike | frozenset(close))
+        found.append(term)
+    return found
+
+
+def _weights(terms: Sequence[Term], said: Sequence[tuple[frozenset[str], frozenset[str]]]) -> dict[str, float]:
+    """How much each word tells: the rarer it is among the statements, the more. One that nothing has tells most."""
+    counts = Counter(term.word for term in terms for own, above in said if term.alike & (own | above))
+    every = len(said)
+    return {
+        term.word: math.log(1 + every / (1 + counts[term.word])) * (_A_NAME if term.is_name else 1.0) for term in terms
+    }
