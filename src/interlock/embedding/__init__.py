@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from interlock.embedding.minilm import MiniLm, MissingWeights
+from interlock.embedding.wordpiece import vocabulary
 
-__all__ = ["Embedder", "MiniLm", "MissingWeights"]
+__all__ = ["Embedder", "MiniLm", "MissingWeights", "vocabulary"]
 
 
 class Embedder(Protocol):

@@ -10,9 +10,12 @@ from importlib.resources import files
 
 import msgspec
 
+from interlock.embedding import vocabulary
+
 _LONGEST = 2_000
 _MOST_TERMS = 24
-_WORD = re.compile(r"[^\W_](?:[\w’'-]*[^\W_])?|[€$£°](?:[CF]\b)?")
+_WORD = re.compile(r"[^\W_](?:(?:[^\W_]|[’'.,-](?=[^\W_]))*[^\W_])?|[€$£°](?:[CF]\b)?")
+_INNER = re.compile(r"[-.,]")
 _ENDINGS = ("ings", "ing", "edly", "ied", "ies", "ed", "es", "s")
 _SHORTEST_STEM = 3
 _ABOUT_ME = re.compile(
@@ -24,6 +27,9 @@ _COMPARES = re.compile(
     r"\b(?:or|than|versus|vs\.?|both|difference|compare|compared|which (?:one )?(?:of|is|was|has)|each|respectively)\b",
     re.I,
 )
+
+
+_LATEST = re.compile(r"\b(?:now|nowadays|currently|current|today|latest|newest|by now|these days|at the moment|still)\b", re.I)
 
 
 class AskedKind(msgspec.Struct, frozen=True):
@@ -41,7 +47,9 @@ class Term(msgspec.Struct, frozen=True):
     alike: frozenset[str]
     """Stems."""
     is_name: bool = False
-    """It has a capital, or a figure: nothing else is meant by it."""
+    """It has a capital or a figure, or is no common word: nothing else is meant by it."""
+    share: float = 1.0
+    """How much it counts: less where it was said in an earlier question."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +62,8 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """It asks for all that its author has said of themselves."""
     compares: bool = False
     """It is about more than one thing."""
+    latest: bool = False
+    """It asks for how it is now."""
 
     def is_said_by(self, statement: str) -> bool:
         """Whether a statement has a value of a kind that is asked for; of no kind every statement has one."""
@@ -108,8 +118,8 @@ def stems(text: str) -> frozenset[str]:
     found = set[str]()
     for word in _WORD.findall(text):
         found.add(stem(word))
-        if "-" in word:
-            found.update(map(stem, word.split("-")))
+        if parts := _INNER.split(word)[1:]:
+            found.update(map(stem, (word, *parts, _INNER.split(word)[0])))
     return frozenset(found)
 
 
@@ -123,7 +133,13 @@ def read_question(question: str) -> Asking:
         terms=tuple(_terms(text, words))[:_MOST_TERMS],
         about_me=_ABOUT_ME.search(text) is not None,
         compares=_COMPARES.search(text) is not None,
+        latest=_LATEST.search(text) is not None,
     )
+
+
+def _is_common(word: str) -> bool:
+    plain = word.casefold()
+    return any(form in vocabulary() for form in (plain, stem(plain), *_INNER.split(plain)))
 
 
 def _terms(text: str, words: _Words) -> Iterable[Term]:
@@ -136,6 +152,6 @@ def _terms(text: str, words: _Words) -> Iterable[Term]:
         if word.casefold() in words.stop or root in seen or (len(word) == 1 and not word.isdigit()):
             continue
         seen.add(root)
-        is_name = any(map(str.isdigit, word)) or (word[0].isupper() and not at_begin)
+        is_name = any(map(str.isdigit, word)) or (word[0].isupper() and not at_begin) or not _is_common(word)
         alike = frozenset({root}) if is_name else words.alike.get(root, frozenset({root}))
         yield Term(word, alike, is_name)

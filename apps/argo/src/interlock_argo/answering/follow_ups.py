@@ -11,6 +11,8 @@ from interlock_argo.answering.asked import read_question
 
 _LONGEST = 14
 """Words: a longer question says itself what it is about."""
+_FEW, _SOME = 1, 3
+"""Words that say what a question is about: with a single one it leaves out the rest."""
 _OPENS = re.compile(
     r"^\W*(?:and|but|so|or|what about|how about|what of|same for|also)\b|^\W*(?:and )?(?:then|why|since when|until when)\b",
     re.I,
@@ -21,7 +23,7 @@ _REFERS = re.compile(
 )
 _OTHER = re.compile(r"\b(?:other|another|others|else|different|second one|next one)\b", re.I)
 _SURE = re.compile(
-    r"^\W*(?:(?:ok(?:ay)?|hm+|and|but|really|no)\W+)*(?:are|r) (?:you|u) (?:really |quite |absolutely )?(?:sure|certain|positive)\b"
+    r"^\W*(?:(?:ok(?:ay)?|hm+|and|but|really|no)\W+)*(?:are|r) (?:you|u) (?:really |quite |absolutely )?(?:sure|certain|positive)\b[\w ]*\W*$"
     r"|^\W*(?:really|sure|is that (?:right|true|correct|so)|says who|who (?:says|said) (?:so|that|this|it)"
     r"|where (?:does|did) (?:it|that|this) (?:say|stand|come)[\w ]*|where (?:do|did) you (?:get|have|find|read)[\w ]*"
     r"|(?:what|which)(?: is|'s|’s)? (?:your|the) source|how do you know[\w ]*|show me(?: where)?|check again[\w ]*"
@@ -71,4 +73,6 @@ def _goes_on(said: str) -> bool:
     if _OPENS.search(said) or _CORRECTS.search(said):
         return True
     terms = read_question(said).terms
-    return not terms or (len(terms) <= 2 and _REFERS.search(said) is not None and not any(t.is_name for t in terms))
+    if len(terms) <= _FEW:
+        return not any(term.is_name for term in terms)
+    return len(terms) <= _SOME and _REFERS.search(said) is not None and not any(term.is_name for term in terms)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from interlock_argo.answering.asked import Asking, read_question
+from interlock_argo.answering.days import latest_day
 from interlock_argo.answering.follow_ups import Meant
 from interlock_argo.answering.ranking import Candidate, Ranked, Ranking
 
@@ -16,6 +17,8 @@ _NEAR = 0.12
 _COVERED, _COVERED_ALIKE, _ALIKE = 0.6, 0.4, 0.55
 """A statement surely answers that has most of the question's words, or fewer and is near by meaning."""
 _BARELY = 0.2
+_INHERITED = 0.5
+"""What a word counts that only the question before has."""
 _UNDER_SHOWN = 120
 
 
@@ -39,7 +42,8 @@ class Quoted(msgspec.Struct, frozen=True, kw_only=True):
 def _introduce(one: Candidate, yours: str, by: str) -> str:
     if one.is_yours:
         return yours
-    under = one.under if one.under and one.under not in one.said_by and len(one.under) <= _UNDER_SHOWN else ""
+    under = one.under.rpartition(" > ")[2]
+    under = under if under not in one.said_by and len(under) <= _UNDER_SHOWN else ""
     return f"{by} {one.said_by}" + (f" ({under})" if under else "")
 
 
@@ -63,10 +67,12 @@ class Quotes:
             return Quoted(picks=yours, is_sure=bool(yours))
         if not ranked or (ranked[0].covered < _BARELY and ranked[0].alike < _ALIKE):
             return Quoted(picks=(), is_sure=False)
-        sure = [one for one in ranked if _answers(asking, one)]
+        if asking.compares and (both := _compared(ranked)):
+            return Quoted(picks=tuple(one.candidate for one in both), is_sure=True)
+        sure = _latest(asking, [one for one in ranked if _answers(asking, one)])
         if not sure:
             return Quoted(picks=(ranked[0].candidate,), is_sure=False)
-        return Quoted(picks=tuple(one.candidate for one in _beside(asking, sure)), is_sure=True)
+        return Quoted(picks=tuple(one.candidate for one in _beside(sure)), is_sure=True)
 
 
 def read_meant(meant: Meant) -> Asking:
@@ -78,6 +84,7 @@ def read_meant(meant: Meant) -> Asking:
     own = {term.word.casefold() for term in asking.terms}
     renamed = any(term.is_name for term in asking.terms)
     inherited = [t for t in before.terms if t.word.casefold() not in own and not (renamed and t.is_name)]
+    inherited = [msgspec.structs.replace(term, share=_INHERITED * term.share) for term in inherited]
     return msgspec.structs.replace(
         asking,
         text=f"{meant.about} {asking.text}",
@@ -87,18 +94,32 @@ def read_meant(meant: Meant) -> Asking:
 
 
 def _answers(asking: Asking, one: Ranked) -> bool:
-    if not one.fits or (one.lacks and not asking.compares):
+    if not one.fits or one.lacks:
         return False
     return one.covered >= _COVERED or (one.covered >= _COVERED_ALIKE and one.alike >= _ALIKE)
 
 
-def _beside(asking: Asking, sure: Sequence[Ranked]) -> list[Ranked]:
-    """The best one, and those that say as much or, where things are compared, what it does not."""
-    picks, said = [sure[0]], set(sure[0].terms)
-    most = _MOST_COMPARED if asking.compares else _MOST
-    for one in sure[1:]:
-        adds = asking.compares and bool(one.terms - said)
-        if len(picks) < most and (adds or one.score >= sure[0].score - _NEAR):
+def _compared(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Statements that have the question's words between them; none where something of it is left."""
+    picks, said = list[Ranked](), set[str]()
+    for one in ranked:
+        if one.fits and one.terms - said and len(picks) < _MOST_COMPARED:
             picks.append(one)
             said |= one.terms
-    return picks
+    lacks = {name for one in ranked[:1] for name in one.lacks} - said
+    return picks if len(picks) > 1 and not lacks and picks[0].covered >= _COVERED_ALIKE else []
+
+
+def _latest(asking: Asking, sure: list[Ranked]) -> list[Ranked]:
+    """Those of the latest day, where it is asked how it is now and they say of when they are."""
+    days = [latest_day(f"{one.candidate.said_by} {one.candidate.under} {one.candidate.text}") for one in sure]
+    if not asking.latest or not any(days):
+        return sure
+    last = max(day for day in days if day)
+    return [one for one, day in zip(sure, days, strict=True) if day == last]
+
+
+def _beside(sure: Sequence[Ranked]) -> list[Ranked]:
+    """The best one, and those that are about as good."""
+    near = [one for one in sure if one.score >= sure[0].score - _NEAR]
+    return near[:_MOST]

@@ -27,6 +27,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     under: str
+    before: str = ""
     said_by: str
     source: str
     chunk: str
@@ -65,7 +66,7 @@ class Ranking:
         """Best first."""
         if not candidates:
             return []
-        said = [(stems(one.text), stems(f"{one.under} {one.said_by}")) for one in candidates]
+        said = [(stems(one.text), stems(f"{one.under} {one.before} {one.said_by}")) for one in candidates]
         terms = _correct(asking.terms, said)
         weights = _weights(terms, said)
         total = sum(weights.values()) or 1.0
@@ -105,7 +106,7 @@ class Ranking:
             covered += share * weights[term.word]
             if share:
                 names.add(term.word)
-            elif term.is_name:
+            elif term.is_name and term.share == 1.0:
                 lacks.append(term.word)
         return covered / total, frozenset(names), tuple(lacks)
 
@@ -113,7 +114,7 @@ class Ranking:
         embedder = self._open()
         if embedder is None:
             return [0.0] * len(candidates)
-        texts = [f"{one.under}. {one.text}" if one.under else one.text for one in candidates]
+        texts = [". ".join(part for part in (one.under, one.before, one.text) if part) for one in candidates]
         vectors: Any = embedder.embed([question, *texts])
         return [float(alike) for alike in vectors[1:] @ vectors[0]]
 
@@ -144,5 +145,6 @@ def _weights(terms: Sequence[Term], said: Sequence[tuple[frozenset[str], frozens
     counts = Counter(term.word for term in terms for own, above in said if term.alike & (own | above))
     every = len(said)
     return {
-        term.word: math.log(1 + every / (1 + counts[term.word])) * (_A_NAME if term.is_name else 1.0) for term in terms
+        term.word: term.share * math.log(1 + every / (1 + counts[term.word])) * (_A_NAME if term.is_name else 1.0)
+        for term in terms
     }

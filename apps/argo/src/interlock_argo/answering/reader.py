@@ -215,7 +215,7 @@ def _statements_of(result: Mapping[str, Any]) -> list[Candidate]:
     source = str(value.get("url") or value.get("path") or "")
     said_by = str(value.get("title") or source).replace(":", " ")[:60]
     return [
-        Candidate(text=one.text, under=one.under, said_by=said_by, source=source, chunk="", trust="untrusted")
+        Candidate(text=one.text, under=one.under, before=one.before, said_by=said_by, source=source, chunk="", trust="untrusted")
         for one in split_statements(value["text"])
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _ASKS = re.compile(
-    r"^\W*(?:(?:hi|hey|hello|ok(?:ay)?|oh|and|also|so|by the way|btw|one more thing|argo)\b\W*)*(?:please\W+|can you\W+|could you\W+"
+    r"^\W*(?:(?:hi|hey|hello|ok(?:ay)?|oh|and|also|so|by the way|btw|one more thing|argo)\b\W*)*(?:please\W+|pls\W+|plz\W+|can you\W+|could you\W+"
     r"|would you\W+|i want you to\W+|i.d like you to\W+)*(?:please\W+)?"
     r"(?:remember|note|note down|write down|keep in mind|bear in mind|make a note|take a note|don.t forget|do not forget"
     r"|remind me|save|store|fyi|for your information|for the record|for future reference|for the future|you should know"

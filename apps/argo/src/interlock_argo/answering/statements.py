@@ -10,10 +10,12 @@ import msgspec
 LONGEST = 400
 _WORDS_OF_A_LEAD = 12
 _BREAK = re.compile(
-    r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|No|Nr|ca)\.)(?<!\b(?:Mrs|e\.g|i\.e)\.)[\"'”’)]*\s+"
+    r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|No|Nr|ca|pp)\.)(?<!\b(?:Mrs|e\.g|i\.e|Par|Art|Sec|Fig|Nos)\.)[\"'”’)]*\s+"
     r"(?=[\"'“‘(`]?[^\W_a-z])"
 )
-_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
+_ITEM = re.compile(r"[ \t]*(?:>+[ \t]*)?(?:[-*+•]|(\d{1,3})[.)])[ \t]+")
+_QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.M)
+"""Marks of somebody else's lines in a mail."""
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(.+?)[ \t#]*")
 _RULE = re.compile(r"[ \t]*(?:[-*_=~`][ \t]*){3,}")
 _ROW_RULE = re.compile(r"[ \t]*\|?[ \t:|-]+\|?[ \t]*")
@@ -28,23 +30,41 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     under: str = ""
-    """What it stands under and does not say itself: headings, the line before a list, the sentence before it."""
+    """What it stands under and does not say itself: headings, the line before a list."""
+    before: str = ""
+    """The sentence before it, which may say what "it" is."""
 
 
 def split_statements(text: str, heading: str = "") -> list[Statement]:
     """The statements of a text, in their order."""
     found: list[Statement] = []
     for block, under in _blocks(text, heading):
-        rows = _table_rows(block)
-        made = [Statement(text=row, under=under) for row in rows] if rows else list(_prose(block, under))
-        found += [one for one in made if one.text and len(one.text) <= LONGEST]
+        for part in _parts(block):
+            rows = _table_rows(part)
+            made = [Statement(text=row, under=under) for row in rows] if rows else list(_prose(part, under))
+            found += [one for one in made if one.text and len(one.text) <= LONGEST]
     return found
+
+
+def _parts(lines: list[str]) -> list[list[str]]:
+    """Lines with bars by themselves: a table may stand right under a sentence."""
+    parts: list[list[str]] = []
+    for line in lines:
+        if parts and _has_bars(parts[-1][-1]) == _has_bars(line):
+            parts[-1].append(line)
+        else:
+            parts.append([line])
+    return parts
+
+
+def _has_bars(line: str) -> bool:
+    return line.count("|") > 1
 
 
 def _blocks(text: str, heading: str) -> Iterator[tuple[list[str], str]]:
     """Runs of lines without an empty one between them, and what they stand under."""
     lines, under, lead = list[str](), heading, ""
-    for line in (*text.splitlines(), ""):
+    for line in (*_QUOTED.sub("", text).splitlines(), ""):
         said = _HEADING.fullmatch(line)
         if said is None and line.strip() and not _RULE.fullmatch(line):
             lines.append(line)
@@ -61,16 +81,20 @@ def _blocks(text: str, heading: str) -> Iterator[tuple[list[str], str]]:
 
 def _prose(lines: list[str], under: str) -> Iterator[Statement]:
     """Items by themselves; other lines together, as sentences. A sentence knows the one before it."""
-    lead, held = "", list[str]()
+    lead, held, number = "", list[str](), 0
     for line in (*lines, None):
-        starts = line is None or _ITEM.match(line) is not None or _is_field(line)
-        if starts and held:
+        item = None if line is None else _ITEM.match(line)
+        # A line that is broken before "15." goes on; an item has the number after the one before it.
+        if item is not None and item[1] and int(item[1]) not in (1, number + 1) and held:
+            item = None
+        number = int(item[1]) if item is not None and item[1] else number
+        if (line is None or item is not None or _is_field(line)) and held:
             yield from _sentences(" ".join(held), _join(under, lead))
             last = held[-1]
             lead = plain_text(last).rstrip(":") if last.rstrip().endswith(":") else lead
             held = []
         if line is not None:
-            held.append(_ITEM.sub("", line, count=1))
+            held.append(line[item.end() :] if item is not None else line)
 
 
 def _is_field(line: str) -> bool:
@@ -82,7 +106,7 @@ def _is_field(line: str) -> bool:
 def _sentences(text: str, under: str) -> Iterator[Statement]:
     before = ""
     for sentence in _BREAK.split(plain_text(text)):
-        yield Statement(text=sentence, under=_join(under, before))
+        yield Statement(text=sentence, under=under, before=before)
         before = sentence
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
+from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,6 +17,8 @@ TEXT_FILES = frozenset({".txt", ".md", ".markdown", ".rst", ".org", ".csv", ".ts
 READABLE_FILES = TEXT_FILES | {".html", ".htm", ".pdf"}
 _HTML = ("text/html", "application/xhtml+xml")
 _PDF = "application/pdf"
+_ROWS_OF = {"text/csv": "", "text/tab-separated-values": "\t"}
+_SEPARATORS = ",;\t|"
 _MOST_PAGES = 500
 _LONGEST_FILE = 20_000_000
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+)$", re.MULTILINE)
@@ -34,6 +38,8 @@ def read_content(content: bytes, kind: str, address: str = "") -> Readable:
         return read_html(content, address)
     if kind == _PDF:
         return read_pdf(content)
+    if kind in _ROWS_OF:
+        return read_rows(content, _ROWS_OF[kind])
     if kind.startswith("text/") or kind in ("application/json", "application/xml"):
         text = content.decode("utf-8", errors="replace")
         return Readable(text=text, title=title_of(text))
@@ -51,6 +57,20 @@ def read_html(content: bytes, address: str = "") -> Readable:
     if not text.strip():
         raise Permanent("no text was found on this page")
     return Readable(text=text, title=str(found.title or ""))
+
+
+def read_rows(content: bytes, separator: str = "") -> Readable:
+    """A table as text: one paragraph a row, each cell with the name of its column."""
+    text = content.decode("utf-8-sig", errors="replace")
+    first = text.partition("\n")[0]
+    found = csv.reader(io.StringIO(text), delimiter=separator or max(_SEPARATORS, key=first.count))
+    try:
+        names, *rows = [row for row in found if any(cell.strip() for cell in row)]
+    except (csv.Error, ValueError):
+        return Readable(text=text)
+    names = [" ".join(name.replace("_", " ").split()) for name in names]
+    cells = ([(n, c.strip()) for n, c in zip_longest(names, row, fillvalue="") if c.strip()] for row in rows)
+    return Readable(text="\n\n".join("; ".join(f"{n}: {c}" if n else c for n, c in row) for row in cells))
 
 
 def read_pdf(content: bytes) -> Readable:
@@ -77,7 +97,8 @@ def read_open_file(file: IO[bytes], path: str) -> Readable:
     content = file.read(_LONGEST_FILE + 1)
     if len(content) > _LONGEST_FILE:
         raise Permanent(f"{path} has more than {_LONGEST_FILE:,} bytes; that much is not read at once")
-    kind = {".pdf": _PDF, ".html": _HTML[0], ".htm": _HTML[0]}.get(Path(path).suffix.lower(), "text/plain")
+    kinds = {".pdf": _PDF, ".html": _HTML[0], ".htm": _HTML[0], ".csv": "text/csv", ".tsv": "text/tab-separated-values"}
+    kind = kinds.get(Path(path).suffix.lower(), "text/plain")
     return read_content(content, kind)
 
 

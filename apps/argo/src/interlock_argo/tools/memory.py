@@ -114,7 +114,7 @@ def _ingest_tool(notes: Notes) -> Tool:
         """Take a file of the user's into the memory, in place of what was known of it before."""
         found = await asyncio.to_thread(read_local_file, path)
         trust = Trust.TRUSTED if trusted else Trust.UNTRUSTED
-        title = found.title or Path(path).name
+        title = found.title or Path(path).stem.replace("_", " ")
         return await _keep(
             notes, file_key(path), state_of(found.text, path, trust, title=title, kind=DocumentKind.FILE)
         )

@@ -60,8 +60,7 @@ def _quote_tool(home: MemoryHome, quotes: Quotes) -> Tool:
         candidates, days = await _candidates(home, meant, among)
         found = await asyncio.to_thread(quotes.choose, meant, candidates)
         if not found.is_sure:
-            nothing = "I find nothing that surely answers it" if found.picks else "Nothing is remembered about that"
-            return Result(no_data=True, summary=f"{nothing}. {found.text}".strip())
+            return Result(no_data=True, summary=found.text or "Nothing is remembered about that")
         rows = [
             Quote(
                 text=one.text,
@@ -106,6 +105,7 @@ def _of_chunk(hit: SearchHit, chunk: Chunk) -> list[Candidate]:
         Candidate(
             text=one.text,
             under=one.under,
+            before=one.before,
             said_by=said_by,
             source=hit.source,
             chunk=hit.chunk,
