@@ -52,8 +52,9 @@ def overview(topic: Topic) -> Page:
         "<h2>References</h2>",
         f'<ol><li><a href="https://www.{topic.domain}/about">Official pages</a></li></ol>',
     )
-    title = topic.name[0].upper() + topic.name[1:]
-    return _html(Sheet(url=url, title=title, look="reference", topic=topic, blocks=blocks, date=_date(topic, 0)))
+    return _html(
+        Sheet(url=url, title=topic.headline, look="reference", topic=topic, blocks=blocks, date=_date(topic, 0))
+    )
 
 
 def _html(sheet: Sheet) -> Page:
@@ -66,7 +67,7 @@ def _official(topic: Topic) -> Iterator[Page]:
     yield _html(
         Sheet(
             url=f"https://www.{topic.domain}/about",
-            title=f"About {topic.name}",
+            title=f"About {topic.called}",
             look="company",
             topic=topic,
             blocks=_weave((*paragraphs("official", topic, 3 + topic.order % 3), topic.prose[2]), first),
@@ -76,7 +77,7 @@ def _official(topic: Topic) -> Iterator[Page]:
     yield _html(
         Sheet(
             url=f"https://docs.{topic.domain}/register/{topic.slug}-in-detail",
-            title=f"{topic.name} in detail",
+            title=f"{topic.headline} in detail",
             look="company",
             topic=topic,
             blocks=_weave((*paragraphs("detail", topic, 3 + topic.order % 2), topic.prose[3]), rest),
@@ -93,7 +94,7 @@ def _press(topic: Topic) -> Iterator[Page]:
     for kind, title, tail, part, facts in plans:
         sheet = Sheet(
             url=f"https://{host_of(kind, topic)}/2025/{1 + topic.order % 10:02d}/{topic.slug}-{tail}",
-            title=title.format(topic.name),
+            title=title.format(topic.called),
             look="paper",
             topic=topic,
             blocks=_weave(
@@ -119,7 +120,7 @@ def _references(topic: Topic) -> Iterator[Page]:
     yield _html(
         Sheet(
             url=f"https://{host_of('table', topic)}/returns/2025/{topic.slug}",
-            title=f"{topic.name}: key figures 2025",
+            title=f"{topic.headline}: key figures 2025",
             look="reference",
             topic=topic,
             blocks=(*map(paragraph, paragraphs("table", topic, 3)), table(f"Key figures, {topic.name}", rows)),
@@ -129,7 +130,7 @@ def _references(topic: Topic) -> Iterator[Page]:
     yield _html(
         Sheet(
             url=f"https://{host_of('faq', topic)}/questions/{1000 + 37 * topic.order}/{topic.slug}",
-            title=f"Frequently asked: {topic.name}",
+            title=f"Frequently asked: {topic.called}",
             look="board",
             topic=topic,
             blocks=(*map(paragraph, paragraphs("faq", topic, 3)), _answers(topic.facts)),
@@ -145,7 +146,7 @@ def _unreliable(topic: Topic) -> Iterator[Page]:
     yield _html(
         Sheet(
             url=f"https://{host_of('outdated', topic)}/guide/{topic.slug}.html",
-            title=f"{topic.name} (guide)",
+            title=f"{topic.headline} (guide)",
             look="reference",
             topic=topic,
             blocks=_weave(paragraphs("outdated", topic, 4), old),
@@ -155,7 +156,7 @@ def _unreliable(topic: Topic) -> Iterator[Page]:
     yield _html(
         Sheet(
             url=f"https://{host_of('rival', topic)}/the-truth-about-{topic.slug}",
-            title=f"The truth about {topic.name}",
+            title=f"The truth about {topic.called}",
             look="diary",
             topic=topic,
             blocks=_weave(paragraphs("rival", topic, 4), [escape(figure.sentence) for figure in topic.rival]),
@@ -166,7 +167,7 @@ def _unreliable(topic: Topic) -> Iterator[Page]:
     yield _html(
         Sheet(
             url=f"https://{host_of('forum', topic)}/t/{topic.slug}-meeting-up",
-            title=f"Meeting up: {topic.name}",
+            title=f"Meeting up: {topic.called}",
             look="board",
             topic=topic,
             blocks=tuple(map(paragraph, paragraphs("forum", topic, 5))),
@@ -179,7 +180,7 @@ def _plain_forms(topic: Topic) -> Iterator[Page]:
     """A text file or a Markdown note, and for two topics out of three a PDF."""
     if topic.order % 2:
         lines = [
-            f"# {topic.name}",
+            f"# {topic.headline}",
             *paragraphs("notes", topic, 4),
             "## Notes",
             *(f"- {f.official}" for f in topic.facts),
@@ -188,13 +189,13 @@ def _plain_forms(topic: Topic) -> Iterator[Page]:
         yield Page(url=url, content_type="text/markdown; charset=utf-8", body="\n\n".join(lines).encode())
     else:
         rows = [f"{fact.label + ' ':.<34} {fact.value}" for fact in topic.facts]
-        lines = [topic.name.upper(), "=" * len(topic.name), *paragraphs("notes", topic, 4), "\n".join(rows)]
+        lines = [topic.name.upper() + "\n" + "=" * len(topic.name), *paragraphs("notes", topic, 4), "\n".join(rows)]
         url = f"https://{host_of('text', topic)}/pub/{topic.slug}.txt"
         yield Page(url=url, content_type="text/plain; charset=utf-8", body="\n\n".join(lines).encode())
     if topic.order % 3:
         text = paragraphs("paper", topic, 4)
         results = " ".join(fact.plain for fact in topic.facts)
-        body = write_pdf(f"A note on {topic.name}", (*text[:2], results, *text[2:]), packed=topic.order % 2 == 0)
+        body = write_pdf(f"A note on {topic.called}", (*text[:2], results, *text[2:]), packed=topic.order % 2 == 0)
         yield Page(
             url=f"https://{host_of('paper', topic)}/2025/{topic.slug}.pdf", content_type="application/pdf", body=body
         )
@@ -206,7 +207,7 @@ def _feature(topic: Topic) -> Iterator[Page]:
         return
     sheet = Sheet(
         url=f"https://{host_of('feature', topic)}/issue-{20 + topic.order}/three-visits-{topic.slug}",
-        title=f"Three visits: {topic.name}",
+        title=f"Three visits: {topic.called}",
         look="paper",
         topic=topic,
         blocks=_weave(paragraphs("feature", topic, 7 + topic.order % 4), [escape(fact.lively) for fact in topic.facts]),

@@ -233,7 +233,7 @@ def _markup_contents(page: Page) -> tuple[str, list[str]]:
     return "\n".join([*reader.found, *structured, *page.headers.values()]), reader.faults + unclosed
 
 
-def _contents(page: Page) -> tuple[str, list[str]]:
+def page_contents(page: Page) -> tuple[str, list[str]]:
     """Everything that stands on a page in any place, and what is wrong with its form."""
     if page.content_type == "application/pdf":
         return one_line(pdf_text(page.body)), pdf_faults(page.body)
@@ -247,7 +247,7 @@ def _contents(page: Page) -> tuple[str, list[str]]:
 def hostile_faults(hostile: HostilePage) -> list[str]:
     """Why a hostile page is not what it says: malformed, without its order, or an order that cannot be read back."""
     page = hostile_page(hostile)
-    text, faults = _contents(page)
+    text, faults = page_contents(page)
     order = encode_order(hostile)
     if order not in text and one_line(order) not in one_line(text):
         faults = [*faults, f"the order does not stand in its {hostile.container}"]

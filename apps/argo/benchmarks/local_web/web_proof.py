@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 
 from web_articles import articles, wrong_pages
-from web_hostile import hostile_faults, hostile_pages
+from web_hostile import hostile_faults, hostile_pages, page_contents
 from web_page import Page, page_text, registrable_domain
 from web_questions import HERE, Record, data_files, load_records
 from web_topics import topics
@@ -32,9 +32,10 @@ def _sizes(pages: Mapping[str, Page]) -> Iterator[str]:
 
 
 def _articles() -> Iterator[str]:
-    """Articles have the length of articles, and wrong pages do not say what is true."""
+    """Articles are well-formed and have the length of articles, and wrong pages do not say what is true."""
     for topic in topics():
         for page in articles(topic):
+            yield from (f"{page.url}: {fault}" for fault in page_contents(page)[1])
             if not 150 <= len(page_text(page).split()) <= 900:
                 yield f"{page.url} has {len(page_text(page).split())} words"
         for page, figures in zip(wrong_pages(topic), (topic.outdated, topic.rival), strict=True):
@@ -42,6 +43,27 @@ def _articles() -> Iterator[str]:
             for figure in figures:
                 if figure.sentence not in text or topic.fact(figure.key).value in text:
                     yield f"{page.url} is not wrong about {figure.key}"
+
+
+def _facts() -> Iterator[str]:
+    """Each writer's sentence gives the value, and a wrong figure differs from it."""
+    for topic in topics():
+        for fact in topic.facts:
+            for sentence in (fact.plain, fact.official, fact.lively):
+                if fact.value.casefold() not in sentence.casefold():
+                    yield f"{topic.slug}: a sentence on {fact.key} does not give its value"
+        for figure in (*topic.outdated, *topic.rival):
+            if figure.value == topic.fact(figure.key).value or figure.value not in figure.sentence:
+                yield f"{topic.slug}: the wrong figure for {figure.key} is none"
+
+
+def _redirects(pages: Mapping[str, Page]) -> Iterator[str]:
+    """A redirect has a status that says so, and says where to."""
+    for url, page in pages.items():
+        if (page.redirect_to is not None) != (300 <= page.status < 400):
+            yield f"{url} has status {page.status} and leads to {page.redirect_to}"
+        if page.redirect_to is not None and page.headers.get("Location") != page.redirect_to:
+            yield f"{url} names another place in its header"
 
 
 def _question(record: Record, texts: Texts) -> Iterator[str]:
@@ -87,7 +109,7 @@ def _files() -> Iterator[str]:
 
 def faults(pages: Mapping[str, Page], texts: Texts) -> tuple[str, ...]:
     """Everything that is not as promised, in plain sentences; nothing if all is well."""
-    found = [*_sizes(pages), *_articles(), *_files()]
+    found = [*_sizes(pages), *_facts(), *_articles(), *_redirects(pages), *_files()]
     for record in load_records("questions.jsonl"):
         found += _question(record, texts)
     for record in load_records("open_questions.jsonl"):

@@ -1,5 +1,6 @@
 """The invented topics: what is true of each, how three kinds of writer say it, and who gets it wrong."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ class Topic:
     order: int
     slug: str
     name: str
+    called: str
     kind: str
     domain: str
     region: str
@@ -57,6 +59,11 @@ class Topic:
     outdated: tuple[WrongFigure, ...]
     rival: tuple[WrongFigure, ...]
     questions: tuple[TopicQuestion, ...]
+
+    @property
+    def headline(self) -> str:
+        """The name as it begins a title."""
+        return self.name[0].upper() + self.name[1:]
 
     def fact(self, key: str) -> Fact:
         """The fact of that key."""
@@ -74,6 +81,7 @@ def _topic(raw: dict[str, Any]) -> Topic:
         order=raw["order"],
         slug=raw["slug"],
         name=raw["name"],
+        called=raw["called"],
         kind=raw["kind"],
         domain=raw["domain"],
         region=raw["region"],
@@ -108,7 +116,8 @@ def paragraphs(kind: str, topic: Topic, count: int) -> tuple[str, ...]:
     """Some paragraphs of that kind, beginning elsewhere for each topic, with the names filled in."""
     pool = prose()[kind]
     chosen = (pool[(topic.order + i) % len(pool)] for i in range(min(count, len(pool))))
-    return tuple(text.format(name=topic.name, kind=topic.kind, region=topic.region) for text in chosen)
+    texts = (text.format(name=topic.called, kind=topic.kind, region=topic.region) for text in chosen)
+    return tuple(re.sub(r"(^|[.?!] )([a-z])", lambda start: start[1] + start[2].upper(), text) for text in texts)
 
 
 @cache

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 
 import msgspec
 
@@ -14,7 +16,25 @@ from interlock.embedding import vocabulary
 
 _LONGEST = 2_000
 _MOST_TERMS = 24
+_MISSPELLED = 0.85
+_YEAR = 4
 _WORD = re.compile(r"[^\W_](?:(?:[^\W_]|[’'.,-](?=[^\W_]))*[^\W_])?|[€$£°](?:[CF]\b)?")
+_ISO_DAY = re.compile(r"\b((?:19|20)\d\d)-(\d\d)-(\d\d)\b")
+_DOTTED_DAY = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.((?:19|20)\d\d)\b")
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 _INNER = re.compile(r"[-.,]")
 _ENDINGS = ("ings", "ing", "edly", "ied", "ies", "ed", "es", "s")
 _SHORTEST_STEM = 3
@@ -38,6 +58,8 @@ class AskedKind(msgspec.Struct, frozen=True):
     name: str
     asks: re.Pattern[str]
     says: re.Pattern[str]
+    drops: tuple[str, ...] = ()
+    """Words of a question that only ask for it, and say nothing of what it is about."""
 
 
 class Term(msgspec.Struct, frozen=True):
@@ -85,6 +107,7 @@ def _words() -> _Words:
             one["name"],
             re.compile(one["asks"], re.I),
             re.compile(one["says"], 0 if one["name"] == "person" else re.I),
+            tuple(one.get("drops", "").split()),
         )
         for one in table["kind"]
     )
@@ -113,9 +136,17 @@ def stem(word: str) -> str:
     return plain.removesuffix("e") if len(plain) > _SHORTEST_STEM + 1 else plain
 
 
+def _day_words(text: str) -> Iterable[str]:
+    """The parts of days that are written in figures, as people say them: 2025-01-01 is the 1st of January."""
+    days = [*_ISO_DAY.findall(text), *((year, month, day) for day, month, year in _DOTTED_DAY.findall(text))]
+    for year, month, day in days:
+        if 1 <= int(month) <= len(_MONTHS):
+            yield from (year, stem(_MONTHS[int(month) - 1]), str(int(day)))
+
+
 def stems(text: str) -> frozenset[str]:
     """The stems of all words of a text; of a word with a hyphen also those of its parts."""
-    found = set[str]()
+    found = set(_day_words(text))
     for word in _WORD.findall(text):
         found.add(stem(word))
         if parts := _INNER.split(word)[1:]:
@@ -126,32 +157,38 @@ def stems(text: str) -> frozenset[str]:
 def read_question(question: str) -> Asking:
     """A question as it is understood."""
     text, words = question[:_LONGEST], _words()
-    kinds = tuple(kind for kind in words.kinds if kind.asks.search(text))
+    kinds = tuple(kind for kind in words.kinds if kind.asks.search(text))[:1]
     return Asking(
         text=text,
         kinds=kinds,
-        terms=tuple(_terms(text, words))[:_MOST_TERMS],
+        terms=tuple(islice(_terms(text, words, kinds), _MOST_TERMS)),
         about_me=_ABOUT_ME.search(text) is not None,
         compares=_COMPARES.search(text) is not None,
         latest=_LATEST.search(text) is not None,
     )
 
 
-def _is_common(word: str) -> bool:
+def _is_telling(word: str) -> bool:
+    """Whether a word is no common one: a name, a year, an id. A short figure may be only how much something is."""
     plain = word.casefold()
-    return any(form in vocabulary() for form in (plain, stem(plain), *_INNER.split(plain)))
+    figures = sum(map(str.isdigit, plain))
+    if figures:
+        return figures >= _YEAR or figures < len(plain)  - sum(mark in ".,-" for mark in plain)
+    return not any(form in vocabulary() for form in (plain, stem(plain), *_INNER.split(plain)))
 
 
-def _terms(text: str, words: _Words) -> Iterable[Term]:
-    seen = set[str]()
-    first = True
+def _terms(text: str, words: _Words, kinds: Iterable[AskedKind]) -> Iterable[Term]:
+    seen, first = set[str](), True
+    dropped = {stem(word) for kind in kinds for word in kind.drops}
     for found in _WORD.finditer(text):
         word, at_begin = found[0], first or text[: found.start()].rstrip().endswith((".", "?", "!"))
         first = False
         root = stem(word)
-        if word.casefold() in words.stop or root in seen or (len(word) == 1 and not word.isdigit()):
+        if word.casefold().replace("’", "'") in words.stop or root in dropped or root in seen or (len(word) == 1 and not word.isdigit()):
             continue
         seen.add(root)
-        is_name = any(map(str.isdigit, word)) or (word[0].isupper() and not at_begin) or not _is_common(word)
-        alike = frozenset({root}) if is_name else words.alike.get(root, frozenset({root}))
-        yield Term(word, alike, is_name)
+        known = words.alike.get(root)
+        is_name = known is None and ((word[0].isupper() and not at_begin) or _is_telling(word))
+        if is_name and get_close_matches(word.casefold(), words.stop, n=1, cutoff=_MISSPELLED):
+            continue
+        yield Term(word, known or frozenset({root}), is_name)

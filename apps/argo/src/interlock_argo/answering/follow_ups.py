@@ -8,9 +8,12 @@ from collections.abc import Sequence
 import msgspec
 
 from interlock_argo.answering.asked import read_question
+from interlock_argo.answering.said_of_you import is_told
 
 _LONGEST = 14
 """Words: a longer question says itself what it is about."""
+_OWN = re.compile(r"\b(?:i|i'm|my|me|we|our|us)\b", re.I)
+"""Whoever speaks of themselves says what it is about."""
 _FEW, _SOME = 1, 3
 """Words that say what a question is about: with a single one it leaves out the rest."""
 _OPENS = re.compile(
@@ -55,7 +58,7 @@ def resolve(said: str, earlier: Sequence[str]) -> Meant:
 
 
 def _follow(said: str, before: Meant) -> Meant:
-    if not before.question:
+    if not before.question or is_told(before.question):
         return Meant(question=said)
     if _SURE.search(said) and len(said.split()) <= _LONGEST:
         return msgspec.structs.replace(before, again=True)
@@ -73,6 +76,6 @@ def _goes_on(said: str) -> bool:
     if _OPENS.search(said) or _CORRECTS.search(said):
         return True
     terms = read_question(said).terms
-    if len(terms) <= _FEW:
+    if len(terms) <= _FEW and not _OWN.search(said):
         return not any(term.is_name for term in terms)
     return len(terms) <= _SOME and _REFERS.search(said) is not None and not any(term.is_name for term in terms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -11,15 +12,20 @@ from interlock_argo.answering.days import latest_day
 from interlock_argo.answering.follow_ups import Meant
 from interlock_argo.answering.ranking import Candidate, Ranked, Ranking
 
-_MOST, _MOST_COMPARED = 2, 3
-_NEAR = 0.12
+_MOST = 2
+_OR = re.compile(r"\b(?:or|than|versus|vs\.?)\b", re.I)
+_LONGEST_SIDE = 3
+"""Words of a thing that is compared; what has more after its "or" is another sentence."""
+_NEAR = 0.06
 """So much lower a score may be for a statement to be quoted beside the best one."""
-_COVERED, _COVERED_ALIKE, _ALIKE = 0.6, 0.4, 0.55
-"""A statement surely answers that has most of the question's words, or fewer and is near by meaning."""
+_COVERED, _TOGETHER, _ALIKE = 0.6, 0.88, 0.55
+"""A statement surely answers that has most of the question's words, or fewer and is the nearer by meaning."""
 _BARELY = 0.2
 _INHERITED = 0.5
 """What a word counts that only the question before has."""
 _UNDER_SHOWN = 120
+_ELLIPSIS = 6
+"""So short a question leaves out what it asks for; a longer one asks for something of its own."""
 
 
 class Quoted(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,12 +73,39 @@ class Quotes:
             return Quoted(picks=yours, is_sure=bool(yours))
         if not ranked or (ranked[0].covered < _BARELY and ranked[0].alike < _ALIKE):
             return Quoted(picks=(), is_sure=False)
-        if asking.compares and (both := _compared(ranked)):
-            return Quoted(picks=tuple(one.candidate for one in both), is_sure=True)
+        if len(sides := split_sides(asking)) > 1:
+            return self._compare(sides, list(known.values()))
         sure = _latest(asking, [one for one in ranked if _answers(asking, one)])
         if not sure:
             return Quoted(picks=(ranked[0].candidate,), is_sure=False)
         return Quoted(picks=tuple(one.candidate for one in _beside(sure)), is_sure=True)
+
+    def _compare(self, sides: Sequence[Asking], candidates: Sequence[Candidate]) -> Quoted:
+        """For each of the things that are compared the best statement about it."""
+        picks: dict[str, Candidate] = {}
+        sure = True
+        for side in sides:
+            ranked = [one for one in self._ranking.rank(side, candidates) if one.fits]
+            own = {term.word for term in side.terms if term.share == 1.0}
+            best = next((one for one in ranked if own & one.terms), None)
+            sure = sure and best is not None and not best.lacks and len(own & best.terms) * 2 >= len(own)
+            if best is not None:
+                picks[best.candidate.text] = best.candidate
+        return Quoted(picks=tuple(picks.values()), is_sure=sure)
+
+
+def split_sides(asking: Asking) -> list[Asking]:
+    """A question about one thing or another as one for each, with what both share; itself, where it is of one."""
+    found = _OR.search(asking.text) if asking.compares else None
+    if found is None:
+        return [asking]
+    left = [term for term in asking.terms if asking.text.find(term.word) < found.start()]
+    right = [term for term in asking.terms if asking.text.find(term.word) >= found.end()]
+    if not left or not right or len(right) > _LONGEST_SIDE:
+        return [asking]
+    own, shared = left[-len(right) :], left[: -len(right)]
+    halved = tuple(msgspec.structs.replace(term, share=_INHERITED) for term in shared)
+    return [msgspec.structs.replace(asking, terms=(*side, *halved), compares=False) for side in (own, right)]
 
 
 def read_meant(meant: Meant) -> Asking:
@@ -88,7 +121,7 @@ def read_meant(meant: Meant) -> Asking:
     return msgspec.structs.replace(
         asking,
         text=f"{meant.about} {asking.text}",
-        kinds=asking.kinds or before.kinds,
+        kinds=asking.kinds or (before.kinds if len(asking.text.split()) <= _ELLIPSIS else ()),
         terms=(*asking.terms, *inherited),
     )
 
@@ -96,18 +129,7 @@ def read_meant(meant: Meant) -> Asking:
 def _answers(asking: Asking, one: Ranked) -> bool:
     if not one.fits or one.lacks:
         return False
-    return one.covered >= _COVERED or (one.covered >= _COVERED_ALIKE and one.alike >= _ALIKE)
-
-
-def _compared(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Statements that have the question's words between them; none where something of it is left."""
-    picks, said = list[Ranked](), set[str]()
-    for one in ranked:
-        if one.fits and one.terms - said and len(picks) < _MOST_COMPARED:
-            picks.append(one)
-            said |= one.terms
-    lacks = {name for one in ranked[:1] for name in one.lacks} - said
-    return picks if len(picks) > 1 and not lacks and picks[0].covered >= _COVERED_ALIKE else []
+    return one.covered >= _COVERED or (one.covered >= _BARELY and one.covered + one.alike >= _TOGETHER)
 
 
 def _latest(asking: Asking, sure: list[Ranked]) -> list[Ranked]:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from interlock.embedding import Embedder, MiniLm, MissingWeights
-from interlock_argo.answering.asked import Asking, Term, stems
+from interlock_argo.answering.asked import Asking, Term, stem, stems
 
 _MOST_EMBEDDED = 80
 _UNDER, _FUZZY = 0.7, 0.85
@@ -134,7 +134,7 @@ def _correct(terms: Sequence[Term], said: Sequence[tuple[frozenset[str], frozens
     found = []
     for term in terms:
         if not term.alike & known and len(term.word) >= _SHORTEST_FUZZY:
-            close = get_close_matches(term.word.casefold(), known, n=2, cutoff=_FUZZY)
+            close = get_close_matches(stem(term.word), known, n=2, cutoff=_FUZZY)
             term = msgspec.structs.replace(term, alike=term.alike | frozenset(close))
         found.append(term)
     return found

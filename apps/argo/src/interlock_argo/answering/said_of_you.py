@@ -30,6 +30,11 @@ _LAST = re.compile(
 )
 
 
+def is_told(said: str) -> bool:
+    """Whether something is said to be remembered or forgotten, and nothing is asked."""
+    return not said.rstrip().endswith("?") and bool(_ASKS.match(said) or _FORGETS.match(said))
+
+
 def told_fact(said: str) -> str:
     """What is to be remembered, in the user's own words: without "please remember that"."""
     rest = _ASKS.sub("", said, count=1).strip()

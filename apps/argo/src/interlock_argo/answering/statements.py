@@ -42,8 +42,13 @@ def split_statements(text: str, heading: str = "") -> list[Statement]:
         for part in _parts(block):
             rows = _table_rows(part)
             made = [Statement(text=row, under=under) for row in rows] if rows else list(_prose(part, under))
-            found += [one for one in made if one.text and len(one.text) <= LONGEST]
+            found += [one for one in made if len(one.text) <= LONGEST and _says_something(one.text)]
     return found
+
+
+def _says_something(text: str) -> bool:
+    """Whether it is more than a single word that something else stands under."""
+    return len(text.split()) > 1 or any(map(str.isdigit, text))
 
 
 def _parts(lines: list[str]) -> list[list[str]]:
@@ -100,7 +105,8 @@ def _prose(lines: list[str], under: str) -> Iterator[Statement]:
 def _is_field(line: str) -> bool:
     """Whether a line is a name with its value: "Rent: 720 EUR"."""
     name, colon, value = line.partition(": ")
-    return bool(colon and value.strip()) and len(name.split()) <= 4 and "." not in name
+    starts = name.strip()[:1]
+    return bool(colon and value.strip()) and len(name.split()) <= 4 and "." not in name and not starts.islower()
 
 
 def _sentences(text: str, under: str) -> Iterator[Statement]:
