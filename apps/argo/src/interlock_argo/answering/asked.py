@@ -13,28 +13,14 @@ from itertools import islice
 import msgspec
 
 from interlock.embedding import vocabulary
+from interlock_argo.answering.days import MONTHS, Day, find_days
 
 _LONGEST = 2_000
 _MOST_TERMS = 24
 _MISSPELLED = 0.85
 _YEAR = 4
 _WORD = re.compile(r"[^\W_](?:(?:[^\W_]|[’'.,-](?=[^\W_]))*[^\W_])?|[€$£°](?:[CF]\b)?")
-_ISO_DAY = re.compile(r"\b((?:19|20)\d\d)-(\d\d)-(\d\d)\b")
-_DOTTED_DAY = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.((?:19|20)\d\d)\b")
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
+_DAY_WORDS = "{day} {month} {year}"
 _INNER = re.compile(r"[-.,]")
 _ENDINGS = ("ings", "ing", "edly", "ied", "ies", "ed", "es", "s")
 _SHORTEST_STEM = 3
@@ -136,17 +122,9 @@ def stem(word: str) -> str:
     return plain.removesuffix("e") if len(plain) > _SHORTEST_STEM + 1 else plain
 
 
-def _day_words(text: str) -> Iterable[str]:
-    """The parts of days that are written in figures, as people say them: 2025-01-01 is the 1st of January."""
-    days = [*_ISO_DAY.findall(text), *((year, month, day) for day, month, year in _DOTTED_DAY.findall(text))]
-    for year, month, day in days:
-        if 1 <= int(month) <= len(_MONTHS):
-            yield from (year, stem(_MONTHS[int(month) - 1]), str(int(day)))
-
-
 def stems(text: str) -> frozenset[str]:
     """The stems of all words of a text; of a word with a hyphen also those of its parts."""
-    found = set(_day_words(text))
+    found = set(map(_written, find_days(text)))
     for word in _WORD.findall(text):
         found.add(stem(word))
         if parts := _INNER.split(word)[1:]:
@@ -168,6 +146,11 @@ def read_question(question: str) -> Asking:
     )
 
 
+def _written(day: Day) -> str:
+    """A day as one word, which no other day shares."""
+    return "-".join(f"{part:02}" for part in day)
+
+
 def _is_telling(word: str) -> bool:
     """Whether a word is no common one: a name, a year, an id. A short figure may be only how much something is."""
     plain = word.casefold()
@@ -180,6 +163,9 @@ def _is_telling(word: str) -> bool:
 def _terms(text: str, words: _Words, kinds: Iterable[AskedKind]) -> Iterable[Term]:
     seen, first = set[str](), True
     dropped = {stem(word) for kind in kinds for word in kind.drops}
+    for day in find_days(text):  # as one word: it is on no other day of that month, nor of that year
+        dropped |= stems(_DAY_WORDS.format(day=day[2], year=day[0], month=MONTHS[day[1] - 1])) - {_written(day)}
+        yield Term(_written(day), frozenset({_written(day)}), is_name=True)
     for found in _WORD.finditer(text):
         word, at_begin = found[0], first or text[: found.start()].rstrip().endswith((".", "?", "!"))
         first = False

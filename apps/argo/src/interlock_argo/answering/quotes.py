@@ -20,7 +20,7 @@ _NEAR = 0.06
 """So much lower a score may be for a statement to be quoted beside the best one."""
 _COVERED, _TOGETHER, _ALIKE = 0.6, 0.88, 0.55
 """A statement surely answers that has most of the question's words, or fewer and is the nearer by meaning."""
-_BARELY = 0.2
+_BARELY, _FAR = 0.2, 0.25
 _INHERITED = 0.5
 """What a word counts that only the question before has."""
 _UNDER_SHOWN = 120
@@ -127,7 +127,7 @@ def read_meant(meant: Meant) -> Asking:
 
 
 def _answers(asking: Asking, one: Ranked) -> bool:
-    if not one.fits or one.lacks:
+    if not one.fits or one.lacks or 0.0 < abs(one.alike) and one.alike < _FAR:
         return False
     return one.covered >= _COVERED or (one.covered >= _BARELY and one.covered + one.alike >= _TOGETHER)
 

@@ -66,7 +66,7 @@ class Ranking:
         """Best first."""
         if not candidates:
             return []
-        said = [(stems(one.text), stems(f"{one.under} {one.before} {one.said_by}")) for one in candidates]
+        said = [(stems(one.text), stems(" ".join(_context(one)))) for one in candidates]
         terms = _correct(asking.terms, said)
         weights = _weights(terms, said)
         total = sum(weights.values()) or 1.0
@@ -126,6 +126,12 @@ class Ranking:
             except MissingWeights:
                 self._embedder = None
         return self._embedder
+
+
+def _context(one: Candidate) -> tuple[str, ...]:
+    """What a statement stands under, its title and the name of its file: what it need not say itself."""
+    file = one.source.rpartition("/")[2].replace("_", " ") if not one.is_yours else ""
+    return one.under, one.before, one.said_by, file
 
 
 def _correct(terms: Sequence[Term], said: Sequence[tuple[frozenset[str], frozenset[str]]]) -> list[Term]:
