@@ -82,12 +82,12 @@ def build_agent() -> Agent:
     )
 
 
-def build_app(settings: Settings, home: MemoryHome | None = None) -> App:
-    """Argo as the settings say; `home` is its memory, where the program has opened one."""
+def build_app(settings: Settings, home: MemoryHome | None = None, pages: Pages | None = None) -> App:
+    """Argo as the settings say; `home` is its memory, where the program has opened one, `pages` how it reads the web."""
     home = home or MemoryHome(settings)
     search = open_search(settings)
     tools = (
-        *build_reading_tools(settings, home, search, Pages(settings)),
+        *build_reading_tools(settings, home, search, pages or Pages(settings)),
         *build_memory_tools(home),
         *build_quoting_tools(home),
     )

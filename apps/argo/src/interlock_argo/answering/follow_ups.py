@@ -73,9 +73,9 @@ def _goes_on(said: str) -> bool:
     words = len(said.split())
     if words > _LONGEST:
         return False
-    if _OPENS.search(said) or _CORRECTS.search(said):
-        return True
     terms = read_question(said).terms
+    if (_OPENS.search(said) and len(terms) <= _SOME - 1) or _CORRECTS.search(said):
+        return True
     if len(terms) <= _FEW and not _OWN.search(said):
         return not any(term.is_name for term in terms)
     return len(terms) <= _SOME and _REFERS.search(said) is not None and not any(term.is_name for term in terms)

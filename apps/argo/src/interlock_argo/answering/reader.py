@@ -10,10 +10,12 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from interlock.answers.constrained import ConstrainedModel, constrain
 from interlock.models import Message, Model, Proposal, Reply, Request, Task
 from interlock_argo.answering.follow_ups import Meant, resolve
+from interlock_argo.answering.planning import compose_plan
 from interlock_argo.answering.quotes import Quotes
 from interlock_argo.answering.ranking import Candidate
 from interlock_argo.answering.said_of_you import forgotten_words, told_fact
@@ -27,7 +29,7 @@ _SEARCHES = re.compile(
 )
 _PAGES = 3
 """So many pages are read for one question."""
-_ROWS = 6
+_ROWS, _MOST_ROWS = 5, 10
 _LONGEST_QUERY = 300
 NOTHING = "Nothing that I have read says that"
 
@@ -46,7 +48,9 @@ class Reader:
     async def reply(self, request: Request) -> Reply:
         """The next call, or an answer out of what the calls have returned."""
         task = request.task
-        if task is None or not task.required or (task.work is not None and task.work.plan):
+        if task is not None and task.work is not None and task.work.plan:
+            return Reply(compose_plan(task.question))
+        if task is None or not task.required:
             return await self._inner.reply(request)
         done = _Done(request, task)
         if task.work is not None:
@@ -122,8 +126,8 @@ class Reader:
         for question in open_ones:
             query = _query(Meant(question=question))
             if "web_search" in done.offered and not done.has_searched(query):
-                return done.searching(query)
-            if proposal := done.reading(done.found_pages(query)[:_PAGES]):
+                return done.searching(query, most=_MOST_ROWS)
+            if proposal := done.reading(done.found_pages(query)):
                 return proposal
         return done.reading(done.found_pages())
 
@@ -155,8 +159,8 @@ class _Done:
     def has_searched(self, query: str) -> bool:
         return any(self._argument(one, "query") == query for one in self.results if one.tool == "web_search")
 
-    def searching(self, query: str) -> Proposal:
-        return Proposal("web_search", {"query": query})
+    def searching(self, query: str, most: int = _ROWS) -> Proposal:
+        return Proposal("web_search", {"query": query, "max_results": most})
 
     def found_pages(self, query: str = "") -> list[str]:
         """The addresses that searches have found, the first of each before the second."""
@@ -169,9 +173,10 @@ class _Done:
         return [row[place] for place in range(turns) for row in rows if place < len(row) and row[place]]
 
     def reading(self, pages: Sequence[str]) -> Proposal | None:
-        """The first of these pages that was not tried."""
-        tried = {self._argument(one, "url") for one in self.results if one.tool == "web_access"}
-        fresh = [page for page in pages if page not in tried]
+        """The first of these pages that was not tried, rather of a site that nothing was read of yet."""
+        tried = {str(self._argument(one, "url")) for one in self.results if one.tool == "web_access"}
+        sites = set(map(_site_of, tried))
+        fresh = sorted((page for page in pages if page not in tried), key=lambda page: _site_of(page) in sites)
         return Proposal("web_access", {"url": fresh[0]}) if fresh and "web_access" in self.offered else None
 
     def quoting(self, among: str) -> Proposal | None:
@@ -203,8 +208,13 @@ def _query(meant: Meant) -> str:
     return " ".join(text.split())[:_LONGEST_QUERY].strip(" ?.!") or meant.question[:_LONGEST_QUERY]
 
 
+def _site_of(url: str) -> str:
+    """Whose page it is, roughly: which sources are distinct is the turn's to say."""
+    return ".".join((urlsplit(url).hostname or "").split(".")[-2:])
+
+
 def _rows(value: object) -> list[Mapping[str, Any]]:
-    return [row for row in value if isinstance(row, dict)][:_ROWS] if isinstance(value, list) else []
+    return [row for row in value if isinstance(row, dict)][:_MOST_ROWS] if isinstance(value, list) else []
 
 
 def _statements_of(result: Mapping[str, Any]) -> list[Candidate]:

@@ -10,7 +10,7 @@ import httpx
 import msgspec
 
 from interlock.errors import Forbidden, Permanent
-from interlock.tools.egress import Egress, raise_for_status
+from interlock.tools.egress import Egress, Resolve, raise_for_status
 from interlock_argo.reading.readable import Readable, read_content
 from interlock_argo.settings import Settings
 
@@ -31,9 +31,10 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 class Pages:
     """Fetches pages; what robots.txt of a host says is kept for as long as this lives."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, resolve: Resolve | None = None) -> None:
         security, self._web = settings.security, settings.web
         self.egress = Egress(
+            resolve=resolve,
             hosts=security.web_allowed_hosts,
             schemes=security.web_allowed_schemes,
             networks=security.web_allowed_networks,
