@@ -9,7 +9,6 @@ import pytest
 
 from argo_testing import PAGES, LocalWeb, OpenArgo
 from interlock import Status
-from interlock_argo.memory.passages import split_sentences
 
 
 @pytest.mark.parametrize(
@@ -174,13 +173,3 @@ async def test_a_folder_is_searched_without_a_network(tmp_path: Path) -> None:
         assert [row["title"] for row in found] == ["Heat pumps"]
         read: Any = (await argo.call("read_file", {"path": found[0]["file"]})).value
         assert "larger radiator" in read["text"]
-
-
-def test_sentences_are_whole_where_their_lines_are_broken_and_headings_are_none() -> None:
-    text = "# Pages\nA page is kept\nfor seven days. It is `asked`\n**for** again.\n\n- One thing.\n- Two\n  lines\n\n| a | b |\n"
-    assert split_sentences(text) == [
-        "A page is kept for seven days.",
-        "It is asked for again.",
-        "One thing.",
-        "Two lines",
-    ]

@@ -11,7 +11,7 @@ LONGEST = 400
 _WORDS_OF_A_LEAD = 12
 _BREAK = re.compile(
     r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|No|Nr|ca|pp)\.)(?<!\b(?:Mrs|e\.g|i\.e|Par|Art|Sec|Fig|Nos)\.)[\"'”’)]*\s+"
-    r"(?=[\"'“‘(`]?[^\W_a-z])"
+    r"(?=[\"'“‘(`]?[^\W\d_a-z])|(?<=[a-z]{4}[.!?])\s+(?=\d)"
 )
 _ITEM = re.compile(r"[ \t]*(?:>+[ \t]*)?(?:[-*+•]|(\d{1,3})[.)])[ \t]+")
 _QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.M)

@@ -128,7 +128,7 @@ async def told_by_you(home: MemoryHome) -> Sequence[KeptDocument]:
 
 
 def _forget_tool(home: MemoryHome, quotes: Quotes) -> Tool:
-    @tool(effect="send", says=["forgotten", "forgot", "deleted"])
+    @tool(effect="send", says=["forgotten", "forgot", "forget", "deleted", "erased"])
     async def forget(text: Annotated[str, Field(max_length=2000)] = "") -> Result[int]:
         """Forget for good what the user has told about themselves; without words, what they told last."""
         notes = await told_by_you(home)
