@@ -9,7 +9,7 @@ VERSIONS ?= 3.11 3.12 3.13
 # schemathesis, which tests of Catalog use, loads itself into every run: seconds that those of the library do without.
 QUICK := tests -n 2 --dist loadfile -m "not slow" -p no:schemathesis
 
-.PHONY: help demo test quick check versions format lint types architecture bench bench-against bench-cel bench-turns bench-provenance bench-mcp bench-enforcement bench-ranger bench-catalog conformance torture fuzz clean constraints
+.PHONY: help demo test quick check versions format lint types architecture bench bench-against bench-cel bench-turns bench-provenance bench-mcp bench-enforcement bench-ranger bench-catalog bench-argo conformance torture fuzz clean constraints
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: .*##/\t/' | expand -t 16
@@ -93,6 +93,10 @@ bench-provenance:  ## AgentDojo without a model, in an environment of its own: t
 
 bench-mcp: $(STAMP)  ## the MCP gateway beside a direct connection: calls, memory over 100,000 of them, lists; writes docs/mcp-speed.md
 	@$(BIN)/python benchmarks/mcp_gateway.py --write
+
+bench-argo: $(STAMP)   ## Argo at its front door, and its research over a local web (some minutes)
+	@$(BIN)/python apps/argo/benchmarks/front_door/front_door.py
+	@$(BIN)/python apps/argo/benchmarks/research.py
 
 conformance: $(STAMP)  ## the conformance suite of MCP (npm has to be there; a few minutes): servers directly and through the gateway, clients; WRITE=1 writes docs/conformance.md
 	@nice -n 10 $(BIN)/python benchmarks/conformance/run.py $(if $(WRITE),--write)

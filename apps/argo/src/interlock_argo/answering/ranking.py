@@ -70,7 +70,8 @@ class Ranking:
         terms = _correct(asking.terms, said)
         weights = _weights(terms, said)
         total = sum(weights.values()) or 1.0
-        made = [self._weigh(one, parts, terms, weights, total) for one, parts in zip(candidates, said, strict=True)]
+        subjects = _subjects(terms, candidates)
+        made = [_weigh(parts, terms, subjects, weights, total) for parts in said]
         order = sorted(range(len(made)), key=lambda place: -made[place][0])[:_MOST_EMBEDDED]
         meant = self._compare(asking.text, [candidates[place] for place in order])
         found = []
@@ -91,25 +92,6 @@ class Ranking:
             )
         return sorted(found, key=lambda one: -one.score)
 
-    def _weigh(
-        self,
-        candidate: Candidate,
-        parts: tuple[frozenset[str], frozenset[str]],
-        terms: Sequence[Term],
-        weights: dict[str, float],
-        total: float,
-    ) -> tuple[float, frozenset[str], tuple[str, ...]]:
-        own, above = parts
-        covered, names, lacks = 0.0, set[str](), list[str]()
-        for term in terms:
-            share = 1.0 if term.alike & own else _UNDER if term.alike & above else 0.0
-            covered += share * weights[term.word]
-            if share:
-                names.add(term.word)
-            elif term.is_name and term.share == 1.0:
-                lacks.append(term.word)
-        return covered / total, frozenset(names), tuple(lacks)
-
     def _compare(self, question: str, candidates: Sequence[Candidate]) -> list[float]:
         embedder = self._open()
         if embedder is None:
@@ -128,10 +110,40 @@ class Ranking:
         return self._embedder
 
 
+def _weigh(
+    parts: tuple[frozenset[str], frozenset[str]],
+    terms: Sequence[Term],
+    subjects: frozenset[str],
+    weights: dict[str, float],
+    total: float,
+) -> tuple[float, frozenset[str], tuple[str, ...]]:
+    """The share of the question's words that a statement has, which these are, and which names it lacks."""
+    own, above = parts
+    covered, names, lacks = 0.0, set[str](), list[str]()
+    for term in terms:
+        share = 1.0 if term.alike & own else _UNDER if term.alike & above else 0.0
+        covered += share * weights[term.word]
+        if share:
+            names.add(term.word)
+        elif term.share == 1.0 and (term.is_name or term.word in subjects):
+            lacks.append(term.word)
+    return covered / total, frozenset(names), tuple(lacks)
+
+
+def _subjects(terms: Sequence[Term], candidates: Sequence[Candidate]) -> frozenset[str]:
+    """The words that stand in the title or file name of something: whoever says one means what is about that."""
+    titles = {(one.said_by, one.source) for one in candidates if not one.is_yours}
+    words = [stems(f"{title} {_file_name(source)}") for title, source in titles]
+    return frozenset(term.word for term in terms if any(term.alike & one for one in words))
+
+
+def _file_name(source: str) -> str:
+    return source.rpartition("/")[2].replace("_", " ")
+
+
 def _context(one: Candidate) -> tuple[str, ...]:
     """What a statement stands under, its title and the name of its file: what it need not say itself."""
-    file = one.source.rpartition("/")[2].replace("_", " ") if not one.is_yours else ""
-    return one.under, one.before, one.said_by, file
+    return one.under, one.before, one.said_by, "" if one.is_yours else _file_name(one.source)
 
 
 def _correct(terms: Sequence[Term], said: Sequence[tuple[frozenset[str], frozenset[str]]]) -> list[Term]:
