@@ -250,8 +250,17 @@ def test_an_application_brings_commands_and_what_is_shown_beside_an_answer(
     module = """
 from tests.test_asking import AGENT, look
 from interlock.answers import App
+from interlock.answers.constrained import constrain
 
-APP = App(name="mine", agents=(AGENT,), tools=(look,), present=lambda found: [f"beside: {found[0].value}"])
+
+def fit(model):
+    print(f"made fit: {model.name}")
+    return constrain(model)
+
+
+APP = App(
+    name="mine", agents=(AGENT,), tools=(look,), present=lambda found: [f"beside: {found[0].value}"], constrain=fit
+)
 """
     (tmp_path / "mine.py").write_text(module)
     (tmp_path / "policy.toml").write_text('version = 1\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n')
@@ -261,7 +270,9 @@ APP = App(name="mine", agents=(AGENT,), tools=(look,), present=lambda found: [f"
     monkeypatch.syspath_prepend(str(Path(__file__).parent.parent))
     monkeypatch.chdir(tmp_path)
     assert main(["ask", "mine", "look at 20 acres"]) == 0
-    assert "beside: 20.0" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "beside: 20.0" in told.out
+    assert "made fit: " in told.err  # what an application prints keeps out of the answer
     assert COMMANDS == "interlock.commands"
     with pytest.raises(SystemExit):
         main(["--help"])

@@ -88,6 +88,23 @@ def test_without_the_weights_keywords_decide_and_it_is_said(
     assert sorter.classify("any damage?").by == "keywords"
 
 
+def test_a_pattern_is_sure_before_anything_else_is_looked_at() -> None:
+    page = Intent(name="page", requires="web_access", pattern=r"^read https?://\S+$")
+    sorter = Classifier([DAMAGE, page], semantic=False)
+    sure = sorter.classify("READ https://trails.example/damage")
+    assert (sure.by, tools(sure), sure.clear) == ("pattern", ["web_access"], True)
+    assert sorter.classify("what does https://trails.example say of the damage?").by == "keywords"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [("(", "is no regular expression"), ("(a+)+b", "repeats something inside of another repetition")],
+)
+def test_a_pattern_that_cannot_be_used_is_refused(pattern: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        Intent(name="page", requires="web_access", pattern=pattern)
+
+
 def test_names_must_differ() -> None:
     with pytest.raises(ConfigError, match="different names"):
         Classifier([DAMAGE, DAMAGE], semantic=False)

@@ -111,6 +111,29 @@ async def world() -> Any:
     await made.runtime.close()
 
 
+async def test_a_model_is_told_what_was_asked_before_and_no_other_session_is(world: World) -> None:
+    told: list[tuple[str, ...]] = []
+
+    class Listens(FirstChoice):
+        instructable = True  # so that it is handed the task and not a question of the constrained model's
+        inner = constrain(FirstChoice())
+
+        async def reply(self, request: Request) -> Reply:
+            told.append(() if request.task is None else request.task.earlier_questions)
+            return await self.inner.reply(request)
+
+    asked = [f"how many trees are at {name}?" for name in PLACES.values()] * 2
+    for question in asked:
+        await world.ask(question)
+    await world.ask("which places are there?", session="another")
+    session = world.answers.session("s")
+    await session.ask("list the places", agent=AGENT, model=Listens())
+    assert set(told) == {tuple(asked[-6:])}
+    told.clear()
+    await world.answers.session("another").ask("list the places", agent=AGENT, model=Listens())
+    assert set(told) == {("which places are there?",)}
+
+
 @pytest.mark.parametrize(
     ("question", "expected"),
     [

@@ -241,6 +241,33 @@ async def test_that_nothing_is_on_file_is_said_once() -> None:
     await runtime.close()
 
 
+@pytest.mark.parametrize(
+    ("declines", "said"),
+    [
+        ("The survey says nothing of bridges.", "The survey says nothing of bridges"),
+        ("It has 912 downed trees per mile, and no bridges.", "What was found does not answer it"),
+    ],
+)
+async def test_a_model_may_say_that_what_was_found_answers_nothing(declines: str, said: str) -> None:
+    class Declines:
+        name, instructable = "declines", True
+
+        async def reply(self, request: Request) -> Reply:
+            if any(message.role == "tool" for message in request.messages):
+                return Reply(declines=declines, final=True)
+            return Reply(proposals=(Proposal("classify_damage", {"trail_id": "Waldo Lake"}),))
+
+        async def close(self) -> None: ...
+
+    runtime = opened()
+    async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
+        result = await run_turn(turn, Declines())
+    assert result.status is TurnStatus.TOOL_FAILED
+    assert said in result.answer
+    assert "912" not in result.answer  # what stands in no result does not leave in a refusal either
+    await runtime.close()
+
+
 @pytest.mark.slow
 async def test_two_hundred_turns_at_once_do_not_see_each_other() -> None:
     runtime = opened()

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-
 from serving import LocalWeb, local_web, serve_local_web
 
 from interlock import Runtime

@@ -47,7 +47,10 @@ The tariff begins in
     ("text", "said"),
     [
         (NOTES.partition("##")[0], ["The boiler was serviced on 12 March 2024 by Petra Lindqvist.", "It needs a"]),
-        (NOTES.partition("## Costs")[2], ["What: Boiler service; Price: 180 EUR", "What: Chimney sweep; Price: 65 EUR"]),
+        (
+            NOTES.partition("## Costs")[2],
+            ["What: Boiler service; Price: 180 EUR", "What: Chimney sweep; Price: 65 EUR"],
+        ),
         ("Rent: 720 EUR\nDeposit: two months", ["Rent: 720 EUR", "Deposit: two months"]),
         ("> Dear all,\n> the hall opens\n> at nine.", ["Dear all, the hall opens at nine."]),
         ("See par. 4. Ask Dr. Amin first.", ["See par. 4.", "Ask Dr. Amin first."]),
@@ -68,7 +71,7 @@ def test_a_statement_knows_what_it_stands_under() -> None:
 
 
 def test_a_table_in_a_file_is_read_row_by_row() -> None:
-    found = read_rows("day;reading_kwh;note\n2024-01-01;120;\n2024-02-01;180;cold\n".encode())
+    found = read_rows(b"day;reading_kwh;note\n2024-01-01;120;\n2024-02-01;180;cold\n")
     assert found.text == "day: 2024-01-01; reading kwh: 120\n\nday: 2024-02-01; reading kwh: 180; note: cold"
 
 
@@ -276,5 +279,3 @@ async def test_the_web_is_read_where_it_is_asked_for_or_the_notes_say_nothing(ar
     asked = len(web.asked)
     offline = await talk.say("Without the internet: who designed the Brandt lighthouse?")
     assert (offline.status, len(web.asked)) == (TurnStatus.TOOL_FAILED, asked)
-
-

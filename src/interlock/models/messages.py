@@ -137,7 +137,6 @@ class Reply(Value, frozen=True):
     final: bool = False
     """It has nothing better to say: asking again in other words would bring the same."""
 
-
     declines: str = ""
     """Why nothing of what was found answers the question; the turn then ends as one that found nothing."""
 

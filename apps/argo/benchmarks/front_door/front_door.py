@@ -33,7 +33,9 @@ HERE = Path(__file__).parent
 _NEAREST = ("the nearest is",)
 _NOTHING = ("nothing", "not on file", "no note", "could not find", "couldn't find")
 _TOLD = re.compile(r"\b(?:remembered|noted|forgotten|forgot|deleted)\b", re.I)
-_LEADS = re.compile(r"\bAccording to [^:]{1,300}: |\bThe nearest is (?:in [^:]{1,300}|what you told me): |You told me: ")
+_LEADS = re.compile(
+    r"\bAccording to [^:]{1,300}: |\bThe nearest is (?:in [^:]{1,300}|what you told me): |You told me: "
+)
 _LONG_ANSWER = 120
 
 

@@ -83,7 +83,7 @@ def build_agent() -> Agent:
 
 
 def build_app(settings: Settings, home: MemoryHome | None = None, pages: Pages | None = None) -> App:
-    """Argo as the settings say; `home` is its memory, where the program has opened one, `pages` how it reads the web."""
+    """Argo as the settings say, with the memory and the reader of pages that the program has, if it has any."""
     home = home or MemoryHome(settings)
     search = open_search(settings)
     tools = (

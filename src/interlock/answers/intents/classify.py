@@ -89,7 +89,7 @@ class Classified(Value, frozen=True):
     requirement: Requirement
     intents: tuple[str, ...] = ()
     by: str = "default"
-    """What decided: pattern, keywords, semantic, both, phrases (of conversation), caller, or default where nothing did."""
+    """What decided: pattern, keywords, semantic, both, phrases (of conversation), caller; default where nothing did."""
     score: float = 0.0
 
     @property

@@ -25,8 +25,10 @@ _INNER = re.compile(r"[-.,]")
 _ENDINGS = ("ings", "ing", "edly", "ied", "ies", "ed", "es", "s")
 _SHORTEST_STEM = 3
 _ABOUT_ME = re.compile(
-    r"\b(?:know|remember|remembered|noted|stored|saved|told you|have on file|on file) (?:all |everything )?(?:about|of) me\b"
-    r"|\bwhat (?:do|did|have) (?:you|i) (?:know|remember|told?|say|tell you|noted?)(?: you)? (?:so far|about me|about myself)\b",
+    r"\b(?:know|remember|remembered|noted|stored|saved|told you|have on file|on file) (?:all |everything )?"
+    r"(?:about|of) me\b"
+    r"|\bwhat (?:do|did|have) (?:you|i) (?:know|remember|told?|say|tell you|noted?)(?: you)?"
+    r" (?:so far|about me|about myself)\b",
     re.I,
 )
 _COMPARES = re.compile(
@@ -35,7 +37,9 @@ _COMPARES = re.compile(
 )
 
 
-_LATEST = re.compile(r"\b(?:now|nowadays|currently|current|today|latest|newest|by now|these days|at the moment|still)\b", re.I)
+_LATEST = re.compile(
+    r"\b(?:now|nowadays|currently|current|today|latest|newest|by now|these days|at the moment|still)\b", re.I
+)
 
 
 class AskedKind(msgspec.Struct, frozen=True):
@@ -124,7 +128,7 @@ def stem(word: str) -> str:
 
 def stems(text: str) -> frozenset[str]:
     """The stems of all words of a text; of a word with a hyphen also those of its parts."""
-    found = set(map(_written, find_days(text)))
+    found = set(map(_as_word, find_days(text)))
     for word in _WORD.findall(text):
         found.add(stem(word))
         if parts := _INNER.split(word)[1:]:
@@ -146,7 +150,7 @@ def read_question(question: str) -> Asking:
     )
 
 
-def _written(day: Day) -> str:
+def _as_word(day: Day) -> str:
     """A day as one word, which no other day shares."""
     return "-".join(f"{part:02}" for part in day)
 
@@ -156,7 +160,7 @@ def _is_telling(word: str) -> bool:
     plain = word.casefold()
     figures = sum(map(str.isdigit, plain))
     if figures:
-        return figures >= _YEAR or figures < len(plain)  - sum(mark in ".,-" for mark in plain)
+        return figures >= _YEAR or figures < len(plain) - sum(mark in ".,-" for mark in plain)
     return not any(form in vocabulary() for form in (plain, stem(plain), *_INNER.split(plain)))
 
 
@@ -164,13 +168,18 @@ def _terms(text: str, words: _Words, kinds: Iterable[AskedKind]) -> Iterable[Ter
     seen, first = set[str](), True
     dropped = {stem(word) for kind in kinds for word in kind.drops}
     for day in find_days(text):  # as one word: it is on no other day of that month, nor of that year
-        dropped |= stems(_DAY_WORDS.format(day=day[2], year=day[0], month=MONTHS[day[1] - 1])) - {_written(day)}
-        yield Term(_written(day), frozenset({_written(day)}), is_name=True)
+        dropped |= stems(_DAY_WORDS.format(day=day[2], year=day[0], month=MONTHS[day[1] - 1])) - {_as_word(day)}
+        yield Term(_as_word(day), frozenset({_as_word(day)}), is_name=True)
     for found in _WORD.finditer(text):
         word, at_begin = found[0], first or text[: found.start()].rstrip().endswith((".", "?", "!"))
         first = False
         root = stem(word)
-        if word.casefold().replace("’", "'") in words.stop or root in dropped or root in seen or (len(word) == 1 and not word.isdigit()):
+        if (
+            word.casefold().replace("’", "'") in words.stop
+            or root in dropped
+            or root in seen
+            or (len(word) == 1 and not word.isdigit())
+        ):
             continue
         seen.add(root)
         known = words.alike.get(root)

@@ -17,16 +17,19 @@ _OWN = re.compile(r"\b(?:i|i'm|my|me|we|our|us)\b", re.I)
 _FEW, _SOME = 1, 3
 """Words that say what a question is about: with a single one it leaves out the rest."""
 _OPENS = re.compile(
-    r"^\W*(?:and|but|so|or|what about|how about|what of|same for|also)\b|^\W*(?:and )?(?:then|why|since when|until when)\b",
+    r"^\W*(?:and|but|so|or|what about|how about|what of|same for|also)\b"
+    r"|^\W*(?:and )?(?:then|why|since when|until when)\b",
     re.I,
 )
 _REFERS = re.compile(
-    r"\b(?:it|its|that|this|those|these|they|them|their|he|him|his|she|her|hers|there|then|one|ones|the (?:other|first|second|last|same))\b",
+    r"\b(?:it|its|that|this|those|these|they|them|their|he|him|his|she|her|hers|there|then|one|ones"
+    r"|the (?:other|first|second|last|same))\b",
     re.I,
 )
 _OTHER = re.compile(r"\b(?:other|another|others|else|different|second one|next one)\b", re.I)
 _SURE = re.compile(
-    r"^\W*(?:(?:ok(?:ay)?|hm+|and|but|really|no)\W+)*(?:are|r) (?:you|u) (?:really |quite |absolutely )?(?:sure|certain|positive)\b[\w ]*\W*$"
+    r"^\W*(?:(?:ok(?:ay)?|hm+|and|but|really|no)\W+)*(?:are|r) (?:you|u) "
+    r"(?:really |quite |absolutely )?(?:sure|certain|positive)\b[\w ]*\W*$"
     r"|^\W*(?:really|sure|is that (?:right|true|correct|so)|says who|who (?:says|said) (?:so|that|this|it)"
     r"|where (?:does|did) (?:it|that|this) (?:say|stand|come)[\w ]*|where (?:do|did) you (?:get|have|find|read)[\w ]*"
     r"|(?:what|which)(?: is|'s|’s)? (?:your|the) source|how do you know[\w ]*|show me(?: where)?|check again[\w ]*"

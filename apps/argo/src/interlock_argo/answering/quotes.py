@@ -127,7 +127,7 @@ def read_meant(meant: Meant) -> Asking:
 
 
 def _answers(asking: Asking, one: Ranked) -> bool:
-    if not one.fits or one.lacks or 0.0 < abs(one.alike) and one.alike < _FAR:
+    if not one.fits or one.lacks or (abs(one.alike) > 0.0 and one.alike < _FAR):
         return False
     own = {term.word for term in asking.terms if term.share == 1.0}
     if own and not own & one.terms:  # only what the question before was about

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from interlock.answers.constrained import ConstrainedModel, constrain
+from interlock.answers.constrained import constrain
 from interlock.models import Message, Model, Proposal, Reply, Request, Task
 from interlock_argo.answering.follow_ups import Meant, resolve
 from interlock_argo.answering.planning import compose_plan
@@ -23,8 +23,8 @@ from interlock_argo.answering.statements import split_statements
 
 URL = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)]")
 _SEARCHES = re.compile(
-    r"^\W*(?:please\W+)?(?:(?:can|could|would) you\W+)?(?:search|look up|look|google|check|find(?: me)?)?\W*(?:up |for )?"
-    r"(?:on |in )?(?:the (?:web|internet|net)|online|google)\W*(?:for|about|to see)?\W*",
+    r"^\W*(?:please\W+)?(?:(?:can|could|would) you\W+)?(?:search|look up|look|google|check|find(?: me)?)?\W*"
+    r"(?:up |for )?(?:on |in )?(?:the (?:web|internet|net)|online|google)\W*(?:for|about|to see)?\W*",
     re.I,
 )
 _PAGES = 3
@@ -41,7 +41,7 @@ class Reader:
 
     def __init__(self, inner: Model, *, searches: bool = False) -> None:
         self.name = inner.name
-        self._inner = ConstrainedModel(inner)
+        self._inner = constrain(inner)
         self._searches = searches
         self._quotes = Quotes()
 
@@ -119,7 +119,7 @@ class Reader:
         return Reply(" ".join(dict.fromkeys(said)), final=True)
 
     def _research(self, done: _Done) -> Proposal | None:
-        """Search for a question that has no source yet, read what was found; then more pages, until there are enough."""
+        """Search for a question that has no source yet, read what was found; then more pages, until enough are."""
         work = done.task.work
         assert work is not None
         open_ones = [work.questions[number - 1] for number in work.open_questions] or list(work.questions)
@@ -214,7 +214,8 @@ def _site_of(url: str) -> str:
 
 
 def _rows(value: object) -> list[Mapping[str, Any]]:
-    return [row for row in value if isinstance(row, dict)][:_MOST_ROWS] if isinstance(value, list) else []
+    found: list[Mapping[str, Any]] = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+    return found[:_MOST_ROWS]
 
 
 def _statements_of(result: Mapping[str, Any]) -> list[Candidate]:
@@ -225,7 +226,15 @@ def _statements_of(result: Mapping[str, Any]) -> list[Candidate]:
     source = str(value.get("url") or value.get("path") or "")
     said_by = str(value.get("title") or source).replace(":", " ")[:60]
     return [
-        Candidate(text=one.text, under=one.under, before=one.before, said_by=said_by, source=source, chunk="", trust="untrusted")
+        Candidate(
+            text=one.text,
+            under=one.under,
+            before=one.before,
+            said_by=said_by,
+            source=source,
+            chunk="",
+            trust="untrusted",
+        )
         for one in split_statements(value["text"])
     ]
 

@@ -5,26 +5,31 @@ from __future__ import annotations
 import re
 
 _ASKS = re.compile(
-    r"^\W*(?:(?:hi|hey|hello|ok(?:ay)?|oh|and|also|so|by the way|btw|one more thing|argo)\b\W*)*(?:please\W+|pls\W+|plz\W+|can you\W+|could you\W+"
+    r"^\W*(?:(?:hi|hey|hello|ok(?:ay)?|oh|and|also|so|by the way|btw|one more thing|argo)\b\W*)*"
+    r"(?:please\W+|pls\W+|plz\W+|can you\W+|could you\W+"
     r"|would you\W+|i want you to\W+|i.d like you to\W+)*(?:please\W+)?"
-    r"(?:remember|note|note down|write down|keep in mind|bear in mind|make a note|take a note|don.t forget|do not forget"
-    r"|remind me|save|store|fyi|for your information|for the record|for future reference|for the future|you should know"
-    r"|just so you know|add to (?:my|your) notes?)\b(?:\W+(?:please|this|down|of this|of the fact|the fact|for me|for later))*"
+    r"(?:remember|note|note down|write down|keep in mind|bear in mind|make a note|take a note|don.t forget"
+    r"|do not forget|remind me|save|store|fyi|for your information|for the record|for future reference|for the future"
+    r"|you should know|just so you know|add to (?:my|your) notes?)\b"
+    r"(?:\W+(?:please|this|down|of this|of the fact|the fact|for me|for later))*"
     r"\W*(?:that\b)?\W*",
     re.I,
 )
 _FORGETS = re.compile(
-    r"^\W*(?:(?:ok(?:ay)?|oh|and|actually|no|sorry|hey|well|hm+|argo|then)\b\W*)*(?:please\W+|can you\W+|could you\W+|you can\W+|now\W+)*(?:please\W+)?"
+    r"^\W*(?:(?:ok(?:ay)?|oh|and|actually|no|sorry|hey|well|hm+|argo|then)\b\W*)*"
+    r"(?:please\W+|can you\W+|could you\W+|you can\W+|now\W+)*(?:please\W+)?"
     r"(?:forget|delete|erase|remove|drop|un-?remember|scratch|wipe)\b\W*",
     re.I,
 )
 _RESTING = re.compile(
-    r"^(?:(?:about|that|what i (?:said|told you)(?: (?:about|of))?|what you (?:know|noted|remember)(?: (?:about|of))?"
+    r"^(?:(?:about|that|what i (?:said|told you)(?: (?:about|of))?"
+    r"|what you (?:know|noted|remember)(?: (?:about|of))?"
     r"|the (?:note|thing|bit|part|fact|entry)(?: (?:about|that|on|with|of))?|my note(?: (?:about|that|on))?)\b\W*)+",
     re.I,
 )
 _LAST = re.compile(
-    r"^(?:(?:it|that|this|the last (?:one|thing|note)|what i (?:just )?(?:said|told you)|that again|about (?:it|that))\b\W*"
+    r"^(?:(?:it|that|this|the last (?:one|thing|note)"
+    r"|what i (?:just )?(?:said|told you)|that again|about (?:it|that))\b\W*"
     r"(?:again|please|then|now|last|just now|thanks?|thank you)?\W*)?$",
     re.I,
 )

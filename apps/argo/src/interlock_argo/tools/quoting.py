@@ -1,4 +1,4 @@
-"""The tools that answer out of the memory by themselves: quoting what it says, and forgetting what the user has said."""
+"""The tools that answer out of the memory by themselves: quoting what it says, forgetting what the user has said."""
 
 from __future__ import annotations
 
