@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PARTS := -e '.[dev]' -e 'apps/ranger[eval]' -e 'apps/catalog[test]' -e apps/argo
+PARTS := -e '.[dev]' -e 'apps/ranger[eval]' -e 'apps/catalog[test]' -e 'apps/argo[test]'
 PIP := -m pip install --quiet --disable-pip-version-check
 VERSIONS ?= 3.11 3.12 3.13
 # schemathesis, which tests of Catalog use, loads itself into every run: seconds that those of the library do without.

@@ -29,6 +29,7 @@ from interlock.tools import Tool
 
 DATA = Path(__file__).parent / "drafts"
 RIGHT = "right"
+_WORDS_OF_A_NAME = 3
 _LEFT, _HELD, _TOLD = "left", "held", "told"
 """Told: the turn ends with words of its own, whatever the draft says: a call waits for a person, or failed."""
 
@@ -55,7 +56,7 @@ class Domain:
                 ]
                 for call in calls:
                     if argument in call["args"] and call["status"] != "no_data":
-                        known.setdefault(call["args"][argument], call["args"][argument])
+                        known.setdefault(call["args"][argument], _own_name(call["args"][argument], call.get("result")))
 
     def agent(self) -> Agent:
         """The agent whose drafts they are."""
@@ -86,6 +87,12 @@ class Domain:
                     return _LEFT, ""
                 told = ended.status not in (TurnStatus.VERIFIED, TurnStatus.RENDERED, TurnStatus.ESCALATED)
                 return (_TOLD if told else _HELD), f"{ended.status}: {ended.reason}"
+
+
+def _own_name(known: str, result: Any) -> str:
+    """What a thing is called by its own record, as in a list that had it: its id, its first words."""
+    words = [value for value in result.values() if isinstance(value, str)] if isinstance(result, dict) else []
+    return ", ".join(dict.fromkeys((known, *words[:_WORDS_OF_A_NAME])))
 
 
 class _Replay:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from interlock import Runtime, Status, tool
 from interlock.answers import (
@@ -23,7 +24,7 @@ from interlock.answers import (
     run_turn,
 )
 from interlock.answers.constrained import constrain
-from interlock.answers.entities import Entities
+from interlock.answers.entities import Entities, bind
 from interlock.answers.requirements import (
     AllOf,
     CallSeen,
@@ -172,6 +173,42 @@ def test_every_thing_that_is_named_needs_a_call() -> None:
     for odd in odd_ones:
         call = CallSeen(record=1, tool="look", status=Status.OK, arguments=odd)
         assert find_unmet(BOTH, [call]) == BOTH
+
+
+def test_what_a_change_was_about_is_not_looked_up_too() -> None:
+    paid = CallSeen(record=2, tool="pay", status=Status.FAILED, arguments={"to": "b"}, changes=True)
+    assert met_at(BOTH, [seen("a"), paid]) == 2
+    assert met_at(BOTH, [paid]) is None  # what has to be called has to be called
+    assert met_at(BOTH, [seen("a"), replace(paid, changes=False)]) is None
+    assert met_at(BOTH, [seen("a"), replace(paid, arguments={"to": "c"})]) is None
+    assert met_at(BOTH, [seen("a"), replace(paid, tool="look")]) is None  # a change of two things is two changes
+
+
+@pytest.mark.parametrize(
+    ("question", "about"),
+    [
+        ("Move me from Duo to Basic", ["Basic"]),
+        ("Basic instead of the Duo, please", []),  # whatever the first word may mean
+        ("Move Duo and Basic", ["Duo", "Basic"]),
+        ("Take that off, from Duo", ["Duo"]),
+    ],
+)
+def test_a_change_is_about_what_it_leads_to(question: str, about: list[str]) -> None:
+    tariffs = {"T-DUO": "Duo", "T-BASE": "Basic"}
+
+    @tool(effect="send", key="{tariff}", known_values={"tariff": tariffs})
+    async def change(tariff: str) -> bool:
+        return True
+
+    @tool(effect="read", known_values={"tariff": tariffs})
+    async def look(tariff: str) -> bool:
+        return True
+
+    entities, tools = Entities(question, [change, look]), {"change": change, "look": look}
+    needs = {name: leaves(bind(Need(tool=name), entities, tools, tuple(tools))) for name in tools}
+    bound = {name: [one.name for leaf in found for one in leaf.about] for name, found in needs.items()}
+    assert bound["change"] == about
+    assert "Duo" in bound["look"]  # whoever only looks may have to look at both
 
 
 def test_nothing_on_file_counts_only_for_the_thing_that_was_asked_about() -> None:

@@ -993,3 +993,30 @@ async def test_a_question_is_answered_only_by_the_one_who_was_asked(world: World
         with pytest.raises(NotAllowed):
             await world.answers.reopen(asked.turn, agent=AGENT, reply="Cedar Creek", **whom)
     await world.answers.reopen(asked.turn, agent=AGENT, reply="Cedar Creek", on_behalf_of="user:ann")
+
+
+async def test_a_session_can_be_shown_again_to_whom_it_belongs(world: World) -> None:
+    asked = ["How many trees at Waldo Lake in winter?", "and in spring?", "which one?"]
+    results = [await world.ask(question) for question in asked]
+    await world.ask("list the places", session="other")
+    session = world.answers.session("s")
+    shown = await session.exchanges()
+    assert [one.question for one in shown] == asked
+    assert [one.turn for one in shown] == [result.turn for result in results]
+    assert [one.result for one in shown] == results
+    assert [one.question for one in await session.exchanges(most=1)] == asked[-1:]
+    assert await session.exchanges(principal="somebody else") == []
+    recent = await world.answers.sessions()
+    assert [(one.name, one.turns, one.question) for one in recent] == [
+        ("other", 1, "list the places"),
+        ("s", 3, asked[0]),
+    ]
+    assert [one.name for one in await world.answers.sessions(most=1)] == ["other"]
+    assert await world.answers.sessions(principal="somebody else") == []
+
+
+async def test_what_was_left_is_shown_without_an_answer(world: World) -> None:
+    async with await world.turn("How many trees at Waldo Lake?"):
+        pass
+    (shown,) = await world.answers.session("s").exchanges()
+    assert (shown.question, shown.result) == ("How many trees at Waldo Lake?", None)

@@ -10,6 +10,7 @@ from interlock.answers.ladder import TurnOutcome, TurnState, next_step
 from interlock.answers.requirements import Requirement, all_of, any_of, need
 from interlock.answers.result import Action, TurnResult, TurnStatus
 from interlock.answers.runner import run_turn
+from interlock.answers.sessions.exchanges import Exchange, RecentSession
 from interlock.answers.turn import Turn
 from interlock.models import Proposal
 
@@ -21,8 +22,10 @@ __all__ = [
     "App",
     "Asked",
     "Classified",
+    "Exchange",
     "Intent",
     "Proposal",
+    "RecentSession",
     "Requirement",
     "Turn",
     "TurnOutcome",

@@ -18,7 +18,7 @@ from interlock.answers.requirements import NamedEntity, Need, Requirement
 from interlock.embedding.wordpiece import vocabulary
 from interlock.tools import Tool, names_of_values, normalize
 from interlock.tools.name_index import NameIndex, kind_words
-from interlock.values import Json, Value
+from interlock.values import Effect, Json, Value
 
 _log = logging.getLogger("interlock")
 _WORD = re.compile(r"[^\W_]+")
@@ -36,6 +36,7 @@ _REACH = 3
 """So many words before a name are looked at for a "not"."""
 _JOINING = frozenset({"and", "or", "nor", "und", "oder", "ni", "ou"})
 _BUT = frozenset({"but", "sondern", "sino", "mais"})
+_INSTEAD_OF, _FROM = r"instead\W+of|rather\W+than|away\W+from", r"from|out\W+of"
 _ENOUGH_WORDS, _NEARLY_ALL = 4, 0.8
 
 
@@ -85,6 +86,7 @@ class Entities:
 
     def __init__(self, question: str, tools: Iterable[Tool]) -> None:
         self._tokens = _split(question)
+        self._question = question
         self._titled = _is_titled(self._tokens)
         self._arguments = [argument for tool in tools for argument in _arguments(tool, question)]
         self._kinds = frozenset[str]().union(*(kind_words(argument.name) for argument in self._arguments))
@@ -96,6 +98,17 @@ class Entities:
     def known_to(self, tool: str) -> tuple[NamedEntity, ...]:
         """Those that a tool knows by one of its arguments."""
         return self._bind([argument for argument in self._arguments if argument.tool == tool], elsewhere=False)
+
+    def changed(self, tool: str) -> tuple[NamedEntity, ...]:
+        """Those that a change is about: "from Duo to Basic" is about the latter, if both are for one argument."""
+        found = [one for one in self.known_to(tool) if not self._comes_after(_INSTEAD_OF, one.name)]
+        left = [one for one in found if self._comes_after(_FROM, one.name)]
+        reached = {name for one in found if one not in left for name, _ in one.values}
+        return tuple(one for one in found if one not in left or reached.isdisjoint(name for name, _ in one.values))
+
+    def _comes_after(self, words: str, name: str) -> bool:
+        named = r"\W+".join(map(re.escape, name.split()))
+        return re.search(rf"\b(?:{words})\W+(?:the\W+)?{named}\b", self._question, re.I) is not None
 
     def known_elsewhere(self, tools: Sequence[str]) -> tuple[NamedEntity, ...]:
         """Those that only others than these tools know."""
@@ -240,7 +253,7 @@ def bind(requirement: Requirement, entities: Entities, tools: Mapping[str, Tool]
     tool = tools.get(requirement.tool)
     if tool is None or requirement.about:
         return requirement
-    about = entities.known_to(tool.name)
+    about = entities.known_to(tool.name) if tool.effect is Effect.READ else entities.changed(tool.name)
     if delegates(tool):
         about += entities.known_elsewhere(own)
     # Whoever wrote a condition on an argument has said what it has to be.

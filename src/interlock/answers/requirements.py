@@ -176,7 +176,12 @@ def _progress(leaf: Need, calls: Sequence[CallSeen], after: int) -> tuple[int | 
     """The place after which a leaf was met, None if it is not; and what it has still to be called about."""
     made, left = False, leaf.about
     for place, call in enumerate(calls):
-        if place < after or not _has_succeeded(call, leaf):
+        if place < after:
+            continue
+        if call.changes and call.tool != leaf.tool:
+            # "Pay ann out of my account": that account is looked at, and ann is what a change is about.
+            left = tuple(entity for entity in left if not _names_anywhere(call, entity))
+        elif not _has_succeeded(call, leaf):
             continue
         made = made or satisfies(call, leaf)
         left = tuple(entity for entity in left if not _covers(call, entity, leaf))
@@ -188,6 +193,12 @@ def _progress(leaf: Need, calls: Sequence[CallSeen], after: int) -> tuple[int | 
 def _covers(call: CallSeen, entity: NamedEntity, leaf: Need) -> bool:
     """Whether a call is about something: of the tool itself, or of whoever else was asked."""
     return (entity.elsewhere or (call.tool == leaf.tool and _fits(call, leaf))) and is_about(call, entity)
+
+
+def _names_anywhere(call: CallSeen, entity: NamedEntity) -> bool:
+    """Whether a call has an entity for one of its arguments, whatever it calls it."""
+    given = call.arguments if isinstance(call.arguments, dict) else {}
+    return not entity.elsewhere and any(value == item for _, value in entity.values for item in given.values())
 
 
 def is_about(call: CallSeen, entity: NamedEntity) -> bool:

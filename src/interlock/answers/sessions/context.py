@@ -166,17 +166,15 @@ async def _read_turn(store: Store, turn: str) -> _TurnRead | None:
         finished=next((event for _record, event in reversed(events) if isinstance(event, Finished)), None),
         calls=_mark_aside(calls, NOTHING if opened is None or replied else opened.requires),
         children=tuple((event.child, event.agent) for _record, event in events if isinstance(event, Delegated)),
-        words=await _read_words(store, [record for record, event in events if isinstance(event, Opened)]),
+        words="".join([await read_words(store, r) for r, event in events if isinstance(event, Opened)][:1]),
     )
 
 
-async def _read_words(store: Store, opened: Sequence[Stored]) -> str:
-    """The user's own words, which lie beside the record of a turn's beginning."""
-    for record in opened[:1]:
-        payload = await payload_of(store, record.id, record.content())
-        said = payload.get("user_words") or payload.get("question")
-        return said if isinstance(said, str) else ""
-    return ""
+async def read_words(store: Store, opened: Stored) -> str:
+    """The user's own words, which lie beside the record of a turn's beginning; empty where they were deleted."""
+    payload = await payload_of(store, opened.id, opened.content())
+    said = payload.get("user_words") or payload.get("question")
+    return said if isinstance(said, str) else ""
 
 
 def _is_of(read: _TurnRead, place: SessionPlace) -> bool:

@@ -23,6 +23,7 @@ from interlock.answers.sessions.context import (
     citable_records,
     read_context,
 )
+from interlock.answers.sessions.exchanges import Exchange, read_exchanges
 from interlock.answers.sessions.follow_up import follow, named_values
 from interlock.answers.sessions.replies import Classify, Replying, go_on, read_reply, take_reply
 from interlock.answers.sessions.units import asked_units
@@ -41,8 +42,10 @@ OpenTurn = Callable[[Agent, Asked], Turn]
 class Session:
     """One conversation, by its name. Everything it knows stands in the ledger: any process can go on with it."""
 
-    def __init__(self, name: str, ctx: EngineContext, ask: Ask, open_turn: OpenTurn, classify: Classify) -> None:
-        self.name = name
+    def __init__(
+        self, name: str, ctx: EngineContext, principal: str, ask: Ask, open_turn: OpenTurn, classify: Classify
+    ) -> None:
+        self.name, self._principal = name, principal
         self._ctx, self._ask, self._open_turn, self._classify = ctx, ask, open_turn, classify
 
     def turn(self, question: str, *, agent: Agent, resume: bool = True, **details: Any) -> PendingTurn:
@@ -72,6 +75,13 @@ class Session:
         """The next turn with a model that works on it, and its result."""
         async with self.turn(question, agent=agent, **details) as turn:
             return await run_turn(turn, model, watch=watch, on_text=on_text)
+
+    async def exchanges(
+        self, *, principal: str | None = None, on_behalf_of: str | None = None, most: int = 50
+    ) -> list[Exchange]:
+        """What was asked in it and answered, the last one last: to be shown to whom it belongs."""
+        place = SessionPlace(self.name, principal or self._principal, on_behalf_of)
+        return await read_exchanges(self._ctx.store, place, most)
 
     async def _next(self, agent: Agent, asked: Asked, *, resume: bool) -> Asked:
         ctx = self._ctx

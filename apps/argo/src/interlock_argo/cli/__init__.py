@@ -47,11 +47,20 @@ def register(commands: Any, common: Any) -> None:
     chat = actions.add_parser("chat", help="talk in the terminal")
     chat.add_argument("--session", metavar="NAME", help="go on with a session (default: a new one)")
     chat.add_argument("--model", help="local, provider:name, or python:module:NAME (default: the setting `model`)")
+    serve = actions.add_parser(
+        "serve",
+        help="talk in the browser",
+        description="Serves Argo's page on this machine alone. It prints a link; each link lets one browser in.",
+    )
+    serve.add_argument("--port", type=int, default=8733, metavar="N", help="the port (default 8733; 0: any free one)")
+    serve.add_argument("--model", help="local, provider:name, or python:module:NAME (default: the setting `model`)")
+    serve.add_argument("--open", action="store_true", help="open the browser")
     undo = actions.add_parser("undo", help="take files back out that were taken in together")
     undo.add_argument("ingested", metavar="RUN", help="as `ingest` has named it")
     for command, run, wrong in (
         (undo, run_undo, "something could not be taken back, or there was nothing"),
         (chat, run_chat, ""),
+        (serve, run_serve, ""),
         (takes, run_ingest, "something could not be taken in; the others were"),
         (search, run_search, ""),
         (show, run_show, "there is no such document"),
@@ -67,6 +76,13 @@ def run_chat(given: argparse.Namespace) -> int:
     from interlock_argo.cli import chat
 
     return chat.run_chat(given)
+
+
+def run_serve(given: argparse.Namespace) -> int:
+    """Serve the page until it is ended."""
+    from interlock_argo.cli import serve
+
+    return serve.run_serve(given)
 
 
 def run_ingest(given: argparse.Namespace) -> int:
@@ -86,7 +102,7 @@ def run_ingest(given: argparse.Namespace) -> int:
 
 
 async def _ingest(given: argparse.Namespace) -> tuple[str, list[tuple[str, Outcome]]]:
-    from interlock_argo.cli.opened import OpenedArgo
+    from interlock_argo.opened import OpenedArgo
 
     outcomes: list[tuple[str, Outcome]] = []
     wanted = [one for what in given.what for one in _spread(what)]
@@ -144,7 +160,7 @@ def run_undo(given: argparse.Namespace) -> int:
 
 
 async def _undo(given: argparse.Namespace) -> list[Outcome]:
-    from interlock_argo.cli.opened import OpenedArgo
+    from interlock_argo.opened import OpenedArgo
 
     async with OpenedArgo(given) as opened:
         done = await opened.runtime.operations.undo(run=given.ingested)
@@ -229,7 +245,7 @@ def run_forget(given: argparse.Namespace) -> int:
 
 
 async def _forget(given: argparse.Namespace) -> Forgotten:
-    from interlock_argo.cli.opened import OpenedArgo
+    from interlock_argo.opened import OpenedArgo
 
     async with OpenedArgo(given) as opened:
         named = {

@@ -7,13 +7,12 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from interlock.answers import Answers, TurnResult, TurnStatus, run_turn
-from interlock.answers.constrained import constrain
-from interlock.answers.runner import Called, PhaseEntered, PlanMade, Progress, Returned, SourceFound
+from interlock.answers import TurnResult, TurnStatus
+from interlock.answers.runner import Progress
 from interlock.cli.output import colorize, console, notes, sanitize
 from interlock.errors import InterlockError
-from interlock.models import Model, open_model
-from interlock_argo.cli.opened import OpenedArgo
+from interlock_argo.opened import OpenedArgo
+from interlock_argo.talk import Talk, describe, open_talk
 
 _HELP = """:help              this
 :new [NAME]        begin another session
@@ -23,15 +22,15 @@ _HELP = """:help              this
 :sources           where the last answer is from
 :stats             what this session took
 :quit              end (also Ctrl-D); `interlock argo chat --session NAME` goes on with it"""
+_RECALLED = 3
 _END = (EOFError, KeyboardInterrupt)
 
 
 class Chat:
     """One conversation: what is typed is a command or a question."""
 
-    def __init__(self, opened: OpenedArgo, session: str, model: Model, runner: asyncio.Runner) -> None:
-        self._opened, self._model, self._runner = opened, model, runner
-        self._answers = Answers(opened.runtime)
+    def __init__(self, talk: Talk, session: str, runner: asyncio.Runner) -> None:
+        self._talk, self._opened, self._runner = talk, talk.opened, runner
         self._session, self._work = session, ""
         self._last: TurnResult | None = None
         self._turns = self._calls = 0
@@ -59,6 +58,13 @@ class Chat:
             if said:
                 self._hear(said)
 
+    def recall(self) -> None:
+        """What was said last in a session that is gone on with."""
+        for one in self._runner.run(self._talk.answers.session(self._session).exchanges(most=_RECALLED)):
+            console().print(f"[dim]you> {sanitize(one.question or '(deleted)')}[/]", soft_wrap=True)
+            said = "(no answer)" if one.result is None else one.result.answer
+            console().print(f"[dim]{sanitize(said)}[/]", soft_wrap=True)
+
     def _hear(self, said: str) -> None:
         name, _, rest = said.removeprefix(":").partition(" ")
         try:
@@ -77,13 +83,9 @@ class Chat:
         self._runner.run(work)
 
     async def _ask(self, question: str) -> None:
-        agent = self._opened.app.agents[0]
-        work: dict[str, Any] = {"work": self._work} if self._work else {}
-        session = self._answers.session(self._session)
-        with notes().status("reading the question …"):
-            opened = await session.turn(question, agent=agent, **work)
-        async with opened as turn:
-            result = await run_turn(turn, self._model, watch=_show_progress, on_text=_show_text)
+        result = await self._talk.ask(
+            self._session, question, work=self._work, watch=_show_progress, on_text=_show_text
+        )
         self._last, self._turns, self._calls = result, self._turns + 1, self._calls + len(result.tools)
         where = f" · {', '.join(result.sources[:3])}" if result.sources else ""
         console().print(f"[{colorize(result.status.value)}[dim]{sanitize(where)}[/]]")
@@ -91,7 +93,7 @@ class Chat:
             console().print(f"[dim]somebody decides: interlock review show {sanitize(result.ticket)}[/]")
 
     def _new(self, name: str) -> None:
-        self._session = name or f"chat-{self._opened.runtime.context.ids.new()}"
+        self._session = name or self._talk.name_session()
         self._last, self._turns, self._calls = None, 0, 0
         console().print(f"[dim]session {sanitize(self._session)}[/]")
 
@@ -122,7 +124,9 @@ class Chat:
             console().print(f"{sanitize(claim.text)} [dim]← {sanitize(claim.source)} {sanitize(claim.path)}[/]")
 
     def _stats(self, _rest: str) -> None:
-        console().print(f"{self._turns} questions, {self._calls} calls of tools; model {sanitize(self._model.name)}")
+        console().print(
+            f"{self._turns} questions, {self._calls} calls of tools; model {sanitize(self._talk.model.name)}"
+        )
 
 
 def _show_text(sentence: str) -> None:
@@ -130,39 +134,21 @@ def _show_text(sentence: str) -> None:
 
 
 def _show_progress(progress: Progress) -> None:
-    match progress:
-        case Called(tool=tool):
-            notes().print(f"[dim]→ {sanitize(tool)}[/]")
-        case Returned(outcome=outcome) if not outcome.ok:
-            notes().print(f"[dim]← {colorize(outcome.status.value)} {sanitize(outcome.summary[:120])}[/]")
-        case PhaseEntered(name=name):
-            notes().print(f"[dim]{sanitize(name)} …[/]")
-        case PlanMade(questions=questions):
-            for number, question in enumerate(questions, 1):
-                notes().print(f"[dim]{number}. {sanitize(question)}[/]")
-        case SourceFound(source=source):
-            notes().print(f"[dim]read {sanitize(source.name)}[/]")
-        case _:
-            pass
+    for line in describe(progress):
+        notes().print(f"[dim]{sanitize(line)}[/]")
 
 
 def run_chat(given: argparse.Namespace) -> int:
     """Talk until the input ends."""
     opened = OpenedArgo(given)
-    settings = opened.settings
-    model = (opened.app.constrain or constrain)(
-        open_model(
-            given.model or settings.model,
-            fallback=settings.model_fallback,
-            timeout_s=settings.model_timeout_s,
-            tools=settings.model_tools,
-        )
-    )
     with asyncio.Runner() as runner:
         runner.run(opened.__aenter__())
         try:
-            session = given.session or f"chat-{opened.runtime.context.ids.new()}"
-            Chat(opened, session, model, runner).talk()
+            talk = open_talk(opened, given.model)
+            chat = Chat(talk, given.session or talk.name_session(), runner)
+            if given.session:
+                chat.recall()
+            chat.talk()
         finally:
             runner.run(opened.__aexit__())
     return 0
