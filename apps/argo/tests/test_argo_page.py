@@ -21,7 +21,7 @@ from interlock.models import Message, Proposal, Reply, Request
 from interlock_argo.cli.serve import _Links
 from interlock_argo.page.desk import STOPPED
 from interlock_argo.page.door import Door
-from interlock_argo.page.routes import Page
+from interlock_argo.page.routes import TalkPage
 from interlock_argo.page.serving import serve_page
 from interlock_argo.talk import Talk
 
@@ -60,11 +60,11 @@ def _question(messages: Any) -> str:
 class Served:
     """A page without a port, and a browser that has been let in."""
 
-    def __init__(self, opened: OpenArgo) -> None:
-        self.opened: Any = opened
+    def __init__(self, opened: Any) -> None:
+        self.opened = opened
         self.links: list[str] = []
         self.model = Quoting()
-        self.page = Page(Talk(self.opened, self.model))
+        self.page = TalkPage(Talk(self.opened, self.model))
         self.door = Door(self.page.build(), HOST, self.links.append)
         self.door.open_link()
 
@@ -104,7 +104,7 @@ async def begin(browser: httpx.AsyncClient, question: str, session: str = "s") -
         "/ask", data={"session": session, "question": question}, headers={**HERE, "HX-Request": "true"}
     )
     assert asked.status_code == 200, asked.text
-    return re.findall(r"/work/([^/\"]+)", asked.text)[0]
+    return str(re.findall(r"/work/([^/\"]+)", asked.text)[0])
 
 
 async def test_only_a_browser_that_was_given_the_link_comes_in(served: Served) -> None:
@@ -182,7 +182,7 @@ async def test_a_model_that_breaks_is_said_and_nothing_else(served: Served, brow
     async def explode(_request: Request) -> Reply:
         raise RuntimeError("secret of the inside")
 
-    served.model.reply = explode  # type: ignore[method-assign]
+    served.model.reply = explode  # type: ignore[assignment]
     told = await events(browser, await begin(browser, "When was the boiler serviced?"))
     assert "secret" not in told[-1][1]
     assert told[-1][0] == "result"

@@ -99,7 +99,7 @@ class Entities:
         """Those that a tool knows by one of its arguments."""
         return self._bind([argument for argument in self._arguments if argument.tool == tool], elsewhere=False)
 
-    def changed(self, tool: str) -> tuple[NamedEntity, ...]:
+    def known_to_change(self, tool: str) -> tuple[NamedEntity, ...]:
         """Those that a change is about: "from Duo to Basic" is about the latter, if both are for one argument."""
         found = [one for one in self.known_to(tool) if not self._comes_after(_INSTEAD_OF, one.name)]
         left = [one for one in found if self._comes_after(_FROM, one.name)]
@@ -253,7 +253,7 @@ def bind(requirement: Requirement, entities: Entities, tools: Mapping[str, Tool]
     tool = tools.get(requirement.tool)
     if tool is None or requirement.about:
         return requirement
-    about = entities.known_to(tool.name) if tool.effect is Effect.READ else entities.changed(tool.name)
+    about = entities.known_to(tool.name) if tool.effect is Effect.READ else entities.known_to_change(tool.name)
     if delegates(tool):
         about += entities.known_elsewhere(own)
     # Whoever wrote a condition on an argument has said what it has to be.

@@ -40,8 +40,8 @@ class RecentSession(Value, frozen=True):
 
 async def read_exchanges(store: Store, place: SessionPlace, most: int) -> list[Exchange]:
     """The last turns of a session, the last one last."""
-    joined = [r async for r in store.records(Query(turn=place.key(store), newest=most)) if _joined(r) is not None]
-    turns = dict.fromkeys(event.turn for record in sorted(joined, key=_number) if (event := _joined(record)))
+    joined = [r async for r in store.records(Query(turn=place.key(store), newest=most)) if _as_joined(r) is not None]
+    turns = dict.fromkeys(event.turn for record in sorted(joined, key=_number) if (event := _as_joined(record)))
     found = [await _read_exchange(store, place, turn) for turn in turns]
     return [one for one in found if one is not None]
 
@@ -52,7 +52,7 @@ async def read_sessions(store: Store, principal: str, on_behalf_of: str | None, 
     keys: dict[str, str] = {}
     which = Query(tool=TURN, status=status_of(Joined), newest=_LOOKED_THROUGH)
     for record in sorted([record async for record in store.records(which)], key=_number):
-        event = _joined(record)
+        event = _as_joined(record)
         if event is None:
             continue
         if event.session not in keys:
@@ -63,7 +63,7 @@ async def read_sessions(store: Store, principal: str, on_behalf_of: str | None, 
 
 
 async def _recent(store: Store, name: str, joined: Sequence[Stored]) -> RecentSession:
-    event = _joined(joined[0])
+    event = _as_joined(joined[0])
     opened = None if event is None else await _read_opened(store, event.turn)
     question = "" if opened is None else await read_words(store, opened[0])
     return RecentSession(name, len(joined), joined[-1].at_us, question)
@@ -92,7 +92,7 @@ async def _read_opened(store: Store, turn: str) -> tuple[Stored, Opened] | None:
     return None
 
 
-def _joined(record: Stored) -> Joined | None:
+def _as_joined(record: Stored) -> Joined | None:
     event = event_of(record)
     return event if isinstance(event, Joined) else None
 

@@ -25,7 +25,7 @@ _HITS = 8
 _REASON = "forgotten on the page"
 
 
-class Page:
+class TalkPage:
     """The handlers of one server."""
 
     def __init__(self, talk: Talk) -> None:

@@ -10,7 +10,7 @@ import uvicorn
 from interlock.errors import ConfigError
 from interlock_argo.opened import OpenedArgo
 from interlock_argo.page.door import Door
-from interlock_argo.page.routes import Page
+from interlock_argo.page.routes import TalkPage
 from interlock_argo.talk import open_talk
 
 LOOPBACK = "127.0.0.1"
@@ -26,7 +26,7 @@ async def serve_page(opened: OpenedArgo, port: int, model: str | None, say_link:
     with listening:
         async with opened:
             talk = open_talk(opened, model)
-            page = Page(talk)
+            page = TalkPage(talk)
             door = Door(page.build(), f"{LOOPBACK}:{listening.getsockname()[1]}", say_link)
             door.open_link()
             config = uvicorn.Config(door, log_level="warning", timeout_graceful_shutdown=_PATIENCE_S)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import msgspec
+
 from interlock.answers import Exchange, TurnResult, TurnStatus
-from interlock.values import Value
 from interlock_argo.page.desk import Work
 
 _MEANS = {
@@ -24,14 +25,14 @@ _CALLED = {TurnStatus.TOOL_FAILED: "no answer", TurnStatus.ESCALATED: "no answer
 _NO_ANSWER = "This has no answer: it was stopped, or its answer was deleted."
 
 
-class Trace(Value, frozen=True):
+class Trace(msgspec.Struct, frozen=True):
     """A figure of an answer, and where it is from."""
 
     text: str
     where: str
 
 
-class Shown(Value, frozen=True):
+class Shown(msgspec.Struct, frozen=True):
     """One question and its answer."""
 
     question: str
