@@ -188,6 +188,7 @@ async def test_a_budget_in_use_raises_no_alarm(durable_url: str) -> None:
                 await asyncio.gather(*calls, runtime.call("pay", {"amount": 3 * n}, actor="ann", turn="t0"))
 
         await verify_beside(runtime, work())
+        assert (await runtime.store.spent("turn|turn|t0", 0)).calls == 80  # there was something to be alarmed by
 
 
 def test_records_of_changes_from_before_are_read_as_they_were_written() -> None:

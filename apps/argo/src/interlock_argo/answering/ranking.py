@@ -12,8 +12,10 @@ import msgspec
 
 from interlock.embedding import Embedder, MiniLm, MissingWeights
 from interlock_argo.answering.asked import Asking, Term, stem, stems
+from interlock_argo.answering.statements import split_statements
 
 _MOST_EMBEDDED = 80
+_LONGEST_NAME = 60
 _UNDER, _FUZZY = 0.7, 0.85
 """What a word counts that stands above a statement and not in it; and how alike a misspelled one has to be."""
 _SHORTEST_FUZZY = 5
@@ -36,6 +38,23 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """How old what it stands in is: a higher one came in later."""
     is_yours: bool = False
     """The user has said it."""
+
+
+def candidates_of(text: str, *, title: str, source: str, heading: str = "") -> list[Candidate]:
+    """The statements of a text that somebody else has written."""
+    said_by = (title or source).replace(":", " ")[:_LONGEST_NAME]
+    return [
+        Candidate(
+            text=one.text,
+            under=one.under,
+            before=one.before,
+            said_by=said_by,
+            source=source,
+            chunk="",
+            trust="untrusted",
+        )
+        for one in split_statements(text, heading)
+    ]
 
 
 class Ranked(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,9 +17,8 @@ from interlock.models import Message, Model, Proposal, Reply, Request, Task
 from interlock_argo.answering.follow_ups import Meant, resolve
 from interlock_argo.answering.planning import compose_plan
 from interlock_argo.answering.quotes import Quotes
-from interlock_argo.answering.ranking import Candidate
+from interlock_argo.answering.ranking import Candidate, candidates_of
 from interlock_argo.answering.said_of_you import forgotten_words, told_fact
-from interlock_argo.answering.statements import split_statements
 
 URL = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)]")
 _SEARCHES = re.compile(
@@ -224,19 +223,7 @@ def _statements_of(result: Mapping[str, Any]) -> list[Candidate]:
     if not isinstance(value, dict) or not isinstance(value.get("text"), str):
         return []
     source = str(value.get("url") or value.get("path") or "")
-    said_by = str(value.get("title") or source).replace(":", " ")[:60]
-    return [
-        Candidate(
-            text=one.text,
-            under=one.under,
-            before=one.before,
-            said_by=said_by,
-            source=source,
-            chunk="",
-            trust="untrusted",
-        )
-        for one in split_statements(value["text"])
-    ]
+    return candidates_of(value["text"], title=str(value.get("title") or ""), source=source)
 
 
 def read_for(model: Model, *, searches: bool = False) -> Model:

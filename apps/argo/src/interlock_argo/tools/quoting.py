@@ -5,23 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import BaseModel, Field
 
 from interlock import Result, Tool, tool
 from interlock.memory import Chunk, KeptDocument, SearchHit
 from interlock_argo.answering.follow_ups import Meant
 from interlock_argo.answering.quotes import Quotes, read_meant
-from interlock_argo.answering.ranking import Candidate
-from interlock_argo.answering.statements import split_statements
+from interlock_argo.answering.ranking import Candidate, candidates_of
 from interlock_argo.memory.home import WEB, MemoryHome
 
 YOU = "you"
 """The source of what the user has said."""
 _READ = 16
 """So many chunks are read for what they say to a question."""
-_LONGEST_NAME = 60
 _MOST_TOLD = 200
 _RECALLS = ("memory_write", "remember")
 
@@ -99,21 +98,9 @@ async def _candidates(home: MemoryHome, meant: Meant, among: str) -> tuple[list[
 
 
 def _of_chunk(hit: SearchHit, chunk: Chunk) -> list[Candidate]:
-    said_by = (hit.title or hit.source).replace(":", " ")[:_LONGEST_NAME]
-    is_yours = hit.source == YOU
-    return [
-        Candidate(
-            text=one.text,
-            under=one.under,
-            before=one.before,
-            said_by=said_by,
-            source=hit.source,
-            chunk=hit.chunk,
-            trust=hit.trust.value,
-            is_yours=is_yours,
-        )
-        for one in split_statements(chunk.text, chunk.heading)
-    ]
+    found = candidates_of(chunk.text, title=hit.title, source=hit.source, heading=chunk.heading)
+    own: Any = {"chunk": hit.chunk, "trust": hit.trust.value, "is_yours": hit.source == YOU}
+    return [msgspec.structs.replace(one, **own) for one in found]
 
 
 def _of_note(note: KeptDocument) -> Candidate:
