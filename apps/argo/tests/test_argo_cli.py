@@ -62,6 +62,9 @@ def test_what_was_taken_in_is_undone(notes: Path, capsys: pytest.CaptureFixture[
 def test_what_is_not_there_is_said(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["argo", "ingest", str(notes / "nothing.md")]) == 2
     assert "no such file or folder" in capsys.readouterr().err
+    (notes / "some.bin").write_bytes(b"\x00\x01\xff" * 100)
+    assert main(["argo", "ingest", str(notes / "some.bin")]) == 1
+    assert "this is no text" in capsys.readouterr().err
     (notes / "empty").mkdir()
     assert main(["argo", "ingest", str(notes / "empty")]) == 2
     assert main(["argo", "memory", "show", "0123"]) == 1
@@ -88,6 +91,10 @@ def test_notes_answer_questions_and_say_which(notes: Path, capsys: pytest.Captur
         result = printed(capsys, "ask", "argo", question)
         assert (result["status"], said in result["answer"]) == ("verified", True), result
         assert result["sources"]
+    quick = printed(capsys, "ask", "argo", "When was the boiler serviced?", "--work", "quick")
+    assert (quick["status"], "12 March 2024" in quick["answer"]) == ("verified", True), quick
+    assert main(["ask", "argo", "When was the boiler serviced?", "--work", "research"]) == 2  # no search is set up
+    assert "it offers ingest, quick" in capsys.readouterr().err
     remembered = printed(capsys, "ask", "argo", "Remember that I am allergic to nuts.")
     assert "Done: remember" in remembered["answer"]
     assert "allergic to nuts" in printed(capsys, "ask", "argo", "What am I allergic to?")["answer"]

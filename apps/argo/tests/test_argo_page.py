@@ -115,6 +115,7 @@ async def test_only_a_browser_that_was_given_the_link_comes_in(served: Served) -
         assert (await one.get("/enter?code=guessed")).status_code == 403
         assert (await one.get("/static/argo.css")).status_code == 200
         link = served.links[-1]
+        assert (await one.head(link)).status_code == 403  # who only looks at a link does not use it up
         entered = await one.get(link)
         assert entered.headers["location"] == "/"
         assert {"HttpOnly", "SameSite=strict"} <= {part.strip() for part in entered.headers["set-cookie"].split(";")}
@@ -171,11 +172,13 @@ async def test_what_cannot_be_asked_is_said(browser: httpx.AsyncClient) -> None:
     for form, said in (
         ({"session": "s", "question": "  "}, "needs words"),
         ({"session": "s", "question": "Why?", "work": "magic"}, "no such way of working"),
+        ({"session": "s", "question": "x" * 10_001}, "at most 10,000 characters"),
         ({"session": "s", "question": "x" * 100_001}, "more than 100,000 bytes"),
     ):
         told = await browser.post("/ask", data=form, headers=HERE)
         assert (told.status_code, said in told.text) == (422, True), told.text
-    assert (await browser.get("/nothing")).status_code == 404
+    lost = await browser.get("/nothing")
+    assert (lost.status_code, "A new session" in lost.text) == (404, True)
 
 
 async def test_a_model_that_breaks_is_said_and_nothing_else(served: Served, browser: httpx.AsyncClient) -> None:
@@ -223,7 +226,7 @@ def test_the_first_link_is_printed_and_opened(
     shown = capsys.readouterr()
     assert opened == ["http://127.0.0.1:1/enter?code=a"]
     assert "Argo is at http://127.0.0.1:1/enter?code=a" in shown.out
-    assert "code=b" in shown.err
+    assert "For another one: http://127.0.0.1:1/enter?code=b" in shown.out
 
 
 @pytest.mark.slow

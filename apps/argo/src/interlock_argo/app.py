@@ -50,8 +50,8 @@ def build_policy(settings: Settings) -> dict[str, Any]:
     return policy
 
 
-def build_agent() -> Agent:
-    """The assistant."""
+def build_agent(*, searches: bool) -> Agent:
+    """The assistant; it does research where there is a search that finds something to read."""
     tables = tomllib.loads((HERE / "intents.toml").read_text(encoding="utf-8"))["intent"]
     intents = tuple(
         Intent(
@@ -75,7 +75,7 @@ def build_agent() -> Agent:
         semantic=False,
         works=(
             quick_lookup((*NOTES, *WEB, "read_file", "remember")),
-            research(("web_search", *NOTES), READS),
+            *((research(("web_search", *NOTES), READS),) if searches else ()),
             ingest(READS, ("memory_write",)),
         ),
         wishes=(no_internet(*WEB),),
@@ -93,7 +93,7 @@ def build_app(settings: Settings, home: MemoryHome | None = None, pages: Pages |
     )
     return App(
         name="argo",
-        agents=(build_agent(),),
+        agents=(build_agent(searches=search is not None),),
         tools=tools,
         policy=build_policy(settings),
         description="A research assistant over your notes, your files and the web.",

@@ -24,6 +24,8 @@ _BARELY, _FAR = 0.2, 0.25
 _INHERITED = 0.5
 """What a word counts that only the question before has."""
 _UNDER_SHOWN = 120
+_FEW_OWN = 3
+"""So few words of its own say together what a question that goes on is about."""
 _ELLIPSIS = 6
 """So short a question leaves out what it asks for; a longer one asks for something of its own."""
 
@@ -130,8 +132,10 @@ def _answers(asking: Asking, one: Ranked) -> bool:
     if not one.fits or one.lacks or (abs(one.alike) > 0.0 and one.alike < _FAR):
         return False
     own = {term.word for term in asking.terms if term.share == 1.0}
-    if own and not own & one.terms:  # only what the question before was about
-        return False
+    if own and len(own) < len(asking.terms):  # it goes on: "and the plum tree?" is not answered by the pear tree
+        is_about = own <= one.terms if len(own) <= _FEW_OWN else bool(own & one.terms)
+        if not is_about:
+            return False
     return one.covered >= _COVERED or (one.covered >= _BARELY and one.covered + one.alike >= _TOGETHER)
 
 

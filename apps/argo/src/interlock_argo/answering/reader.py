@@ -108,11 +108,12 @@ class Reader:
             proposal = self._research(done) if work.questions else self._next_call(done, done.first_offered())
             if proposal is not None:
                 return Reply(proposals=(proposal,))
-        said, gaps = list[str](), list[str]()
+        if not work.questions and not done.pages:
+            return await self._answer(done)
+        said = list[str]()
         for question in work.questions or (done.task.question,):
             reply = await self._quote(Meant(question=question), done.pages)
             said += [reply.text] if reply.text else []
-            gaps += [] if reply.text else [question]
         if not said:
             return Reply(final=True, declines=f"{NOTHING}.")
         return Reply(" ".join(dict.fromkeys(said)), final=True)

@@ -105,9 +105,8 @@ class Chat:
 
     def _tools(self, _rest: str) -> None:
         for tool in self._opened.app.tools:
-            console().print(
-                f"{sanitize(tool.name)} [dim]({tool.effect.value}) {sanitize(tool.manifest()['description'])}[/]"
-            )
+            said = str(tool.manifest()["description"]).partition("\n")[0]
+            console().print(f"{sanitize(tool.name)} [dim]({tool.effect.value}) {sanitize(said)}[/]")
 
     async def _facts(self) -> None:
         found = [one for one in await self._opened.home.memory.documents(most=200) if one.sources[-1] == "you"]
@@ -117,9 +116,11 @@ class Chat:
             console().print("[dim]nothing yet; say: remember that …[/]")
 
     def _sources(self, _rest: str) -> None:
-        if self._last is None or not self._last.claims:
-            console().print("[dim]the last answer has no figures to trace[/]")
+        if self._last is None or not (self._last.claims or self._last.sources):
+            console().print("[dim]the last answer rests on nothing that could be shown[/]")
             return
+        for source in self._last.sources:
+            console().print(sanitize(source), soft_wrap=True)
         for claim in self._last.claims:
             console().print(f"{sanitize(claim.text)} [dim]← {sanitize(claim.source)} {sanitize(claim.path)}[/]")
 

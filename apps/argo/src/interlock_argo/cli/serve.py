@@ -7,7 +7,7 @@ import asyncio
 import webbrowser
 from contextlib import suppress
 
-from interlock.cli.output import console, notes, sanitize
+from interlock.cli.output import console, sanitize
 from interlock.errors import ConfigError
 from interlock_argo.opened import OpenedArgo
 from interlock_argo.page.serving import serve_page
@@ -24,7 +24,7 @@ class _Links:
     def say(self, link: str) -> None:
         self._said += 1
         if self._said > 1:
-            notes().print(f"[dim]a browser came in; for another one: {sanitize(link)}[/]", soft_wrap=True)
+            console().print(f"[dim]A browser came in. For another one: {sanitize(link)}[/]", soft_wrap=True)
             return
         console().print(f"Argo is at {link}", soft_wrap=True, highlight=False)
         console().print("[dim]The link lets one browser in. Ctrl-C ends it.[/]")

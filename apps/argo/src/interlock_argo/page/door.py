@@ -58,8 +58,10 @@ class Door:
         if headers.get("host") != self._host:  # a name of somebody else's that leads here
             return PlainTextResponse(f"this is http://{self._host}, and answers to no other name", 421)
         if scope["method"] not in _SAFE and headers.get("origin") != f"http://{self._host}":
-            return PlainTextResponse("a form of another site is not taken", 403)
-        if scope["path"] == ENTER:
+            return PlainTextResponse(
+                f"a form of another site is not taken: the header Origin has to be http://{self._host}", 403
+            )
+        if scope["path"] == ENTER and scope["method"] == "GET":  # one that only looks (HEAD) does not use it up
             return self._let_in(scope)
         if scope["path"].startswith(_STATIC) or self._has_key(headers):
             return None

@@ -20,6 +20,7 @@ from interlock_argo.page.views import drop_running, is_address, say_time, show_e
 from interlock_argo.talk import Talk
 
 _LARGEST_FORM = 100_000
+_LONGEST_QUESTION = 10_000
 _NEWEST = 30
 _HITS = 8
 _REASON = "forgotten on the page"
@@ -78,12 +79,14 @@ class TalkPage:
         form = await _read_form(request)
         session, question = form.get("session", ""), form.get("question", "").strip()
         if not session or not question:
-            return self._problem("A question needs words.", 422)
+            return self._problem(request, "A question needs words.", 422)
+        if len(question) > _LONGEST_QUESTION:
+            return self._problem(request, f"A question has at most {_LONGEST_QUESTION:,} characters.", 422)
         if form.get("work", "") not in ("", *self._talk.ways_of_working):
-            return self._problem("There is no such way of working.", 422)
+            return self._problem(request, "There is no such way of working.", 422)
         work = self.desk.begin(session, question, form.get("work", ""))
         if work is None:
-            return self._problem("This session is still at the question before; stop that, or wait.", 409)
+            return self._problem(request, "This session is still at the question before; stop that, or wait.", 409)
         if "hx-request" in request.headers:
             return self._html("work.html", work=work, is_new=True)
         return _go_to(session)
@@ -106,7 +109,7 @@ class TalkPage:
         """No more work on a question."""
         work = self.desk.find(request.path_params["number"])
         if work is None:
-            return self._problem("That question is not being worked on.", 404)
+            return self._problem(request, "That question is not being worked on.", 404)
         work.stop()
         await work.wait()
         return Response(status_code=204) if "hx-request" in request.headers else _go_to(work.session)
@@ -123,7 +126,9 @@ class TalkPage:
         """One document."""
         found = await self._memory.memory.documents(document=request.path_params["document"])
         if not found:
-            return self._problem("There is no such document; it may have been forgotten, or its time was up.", 404)
+            return self._problem(
+                request, "There is no such document; it may have been forgotten, or its time was up.", 404
+            )
         return self._html("document.html", one=found[0])
 
     async def forget(self, request: Request) -> Response:
@@ -131,17 +136,19 @@ class TalkPage:
         document = request.path_params["document"]
         gone = await self._memory.memory.forget(document=document, reason=_REASON, runtime=self._talk.opened.runtime)
         if not gone.documents and not gone.kept:
-            return self._problem("There is no such document.", 404)
+            return self._problem(request, "There is no such document.", 404)
         return RedirectResponse("/memory", 303)
 
-    async def _say_problem(self, _request: Request, error: Exception) -> Response:
-        return self._problem(str(error), 422)
+    async def _say_problem(self, request: Request, error: Exception) -> Response:
+        return self._problem(request, str(error), 422)
 
-    async def _say_missing(self, _request: Request, _error: Exception) -> Response:
-        return self._problem("There is no such page.", 404)
+    async def _say_missing(self, request: Request, _error: Exception) -> Response:
+        return self._problem(request, "There is no such page.", 404)
 
-    def _problem(self, text: str, status: int) -> Response:
-        return HTMLResponse(self._render("problem.html", text=text), status)
+    def _problem(self, request: Request, text: str, status: int) -> Response:
+        """Within the conversation, or as a page with a way back."""
+        whole = "hx-request" not in request.headers
+        return HTMLResponse(self._render("problem_page.html" if whole else "problem.html", text=text), status)
 
     def _html(self, template: str, **values: Any) -> Response:
         return HTMLResponse(self._render(template, **values))

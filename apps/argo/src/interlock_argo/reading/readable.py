@@ -41,6 +41,8 @@ def read_content(content: bytes, kind: str, address: str = "") -> Readable:
     if kind in _ROWS_OF:
         return read_rows(content, _ROWS_OF[kind])
     if kind.startswith("text/") or kind in ("application/json", "application/xml"):
+        if b"\0" in content:
+            raise Permanent("this is no text: it has NUL bytes; HTML, PDF and plain text in UTF-8 can be read")
         text = content.decode("utf-8", errors="replace")
         return Readable(text=text, title=title_of(text))
     raise Permanent(f"{kind or 'content without a type'} cannot be read as text; HTML, PDF and plain text can")

@@ -22,6 +22,7 @@ YOU = "you"
 _READ = 16
 """So many chunks are read for what they say to a question."""
 _MOST_TOLD = 200
+_FILES = "files and pages are forgotten by `interlock argo memory forget`"
 _RECALLS = ("memory_write", "remember")
 
 
@@ -120,10 +121,10 @@ def _forget_tool(home: MemoryHome, quotes: Quotes) -> Tool:
         """Forget for good what the user has told about themselves; without words, what they told last."""
         notes = await told_by_you(home)
         if not notes:
-            return Result(no_data=True, summary="You have not told me anything that I could forget")
+            return Result(no_data=True, summary=f"You have not told me anything that I could forget; {_FILES}")
         meant = notes[0] if not text else await _find_note(quotes, text, notes)
         if meant is None:
-            return Result(no_data=True, summary="Nothing that you have told me is about that")
+            return Result(no_data=True, summary=f"Nothing that you have told me is about that; {_FILES}")
         gone = await home.memory.forget(document=meant.id, reason="the user said so")
         return Result(value=gone.documents, summary=f"Forgotten what you told me: {meant.text}")
 
