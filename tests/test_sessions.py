@@ -17,6 +17,7 @@ from interlock.answers.events import Joined, Replied, TurnLog, event_of
 from interlock.answers.hidden_values import hide_values, whole_of
 from interlock.answers.intents import Classified
 from interlock.answers.requirements import NamedEntity, leaves
+from interlock.answers.sessions import exchanges
 from interlock.answers.sessions.context import SessionPlace
 from interlock.answers.sessions.settled import Settled, bind_settled
 from interlock.audit import verify
@@ -1013,6 +1014,23 @@ async def test_a_session_can_be_shown_again_to_whom_it_belongs(world: World) -> 
     ]
     assert [one.name for one in await world.answers.sessions(most=1)] == ["other"]
     assert await world.answers.sessions(principal="somebody else") == []
+    assert await session.exchanges(principal="") == []
+    with pytest.raises(ConfigError):
+        await world.answers.sessions(principal="")
+    for odd in (0, "3"):
+        with pytest.raises(ConfigError, match="how many"):
+            await world.answers.sessions(most=odd)  # type: ignore[arg-type]
+        with pytest.raises(ConfigError, match="how many"):
+            await session.exchanges(most=odd)  # type: ignore[arg-type]
+
+
+async def test_what_others_have_asked_since_hides_no_session(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchanges, "_LOOKED_THROUGH", 2)
+    await world.ask("How many trees at Waldo Lake?", session="mine")
+    for n in range(5):
+        await world.ask("list the places", session=f"theirs {n}", principal="bob")
+    assert [one.name for one in await world.answers.sessions()] == ["mine"]
+    assert len(await world.answers.sessions(principal="bob")) == 5
 
 
 async def test_what_was_left_is_shown_without_an_answer(world: World) -> None:

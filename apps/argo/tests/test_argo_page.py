@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -124,6 +125,10 @@ async def test_only_a_browser_that_was_given_the_link_comes_in(served: Served) -
         assert (await other.get("/memory", headers={"cookie": "argo=guessed"})).status_code == 403
         assert (await other.get(served.links[-1])).status_code == 303
         assert served.links[0] != served.links[-1]
+        # What other servers of this machine have left in the browser does not lock it out.
+        key = f"{entered.headers['set-cookie'].partition(';')[0]}"
+        for odd in ('prefs={"dark": true}', "bad[]=1", "a b", "path=/"):
+            assert (await served.browser().get("/memory", headers={"cookie": f"{odd}; {key}"})).status_code == 200
 
 
 async def test_no_other_site_can_use_it(browser: httpx.AsyncClient) -> None:
@@ -149,7 +154,11 @@ async def test_a_question_is_told_of_until_its_answer(browser: httpx.AsyncClient
     page = await browser.get("/talk?session=s")
     assert page.text.count("serviced on 12 March 2024") == 1
     assert "When was the boiler serviced?</a>" in page.text  # among the sessions
-    assert (await browser.get("/work/unknown")).status_code == 204
+    # Nor does it wait for ever for what it has seen already, or for a place that there is not.
+    assert [kind for kind, _ in await events(browser, number, **{"last-event-id": "3"})] == ["result"]
+    assert [kind for kind, _ in await events(browser, number, **{"last-event-id": "0" * 5_000})][-1] == "result"
+    ((kind, html),) = await events(browser, "unknown")
+    assert (kind, "load the page again" in html) == ("result", True)
 
 
 async def test_a_question_is_stopped_and_the_session_goes_on(served: Served, browser: httpx.AsyncClient) -> None:
@@ -171,6 +180,8 @@ async def test_a_question_is_stopped_and_the_session_goes_on(served: Served, bro
 async def test_what_cannot_be_asked_is_said(browser: httpx.AsyncClient) -> None:
     for form, said in (
         ({"session": "s", "question": "  "}, "needs words"),
+        ({"session": "s" * 201, "question": "Why?"}, "at most 200 characters"),
+        ({"session": "a\u200bb", "question": "Why?"}, "printable text"),
         ({"session": "s", "question": "Why?", "work": "magic"}, "no such way of working"),
         ({"session": "s", "question": "x" * 10_001}, "at most 10,000 characters"),
         ({"session": "s", "question": "x" * 100_001}, "more than 100,000 bytes"),
@@ -227,6 +238,53 @@ def test_the_first_link_is_printed_and_opened(
     assert opened == ["http://127.0.0.1:1/enter?code=a"]
     assert "Argo is at http://127.0.0.1:1/enter?code=a" in shown.out
     assert "For another one: http://127.0.0.1:1/enter?code=b" in shown.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_when_it_is_told_to(tmp_path: Path, number: int) -> None:
+    """While a question is worked on that is followed: whoever follows it is told, and nothing is left open."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    command = [sys.executable, "-m", "interlock", "argo", "serve", "--port", "0", "--model", "python:slow:MODEL"]
+    with subprocess.Popen(
+        [*command, "--by-address"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        link = next(line for line in server.stdout if "Argo is at" in line).split()[-1]
+        here = link.partition("/enter")[0]
+        with httpx.Client(base_url=here, timeout=60) as client:
+            client.get(link)
+            form = {"session": "s", "question": "When was the boiler serviced?"}
+            asked = client.post("/ask", data=form, headers={"origin": here, "hx-request": "true"})
+            work = re.findall(r"/work/([^/\"]+)", asked.text)[0]
+            with client.stream("GET", f"/work/{work}") as told:
+                lines = told.iter_lines()
+                assert any("no_data" in line for line in lines)  # nothing is remembered, and the model thinks on
+                server.send_signal(number)
+                assert any(STOPPED in line for line in lines)
+        assert server.stderr is not None
+        said = server.stderr.read()
+        assert (server.wait(timeout=60), "ended; what was asked" in said, "Traceback" in said) == (0, True, False), said
+
+
+SLOW = """
+import asyncio
+from interlock.models import Proposal, Reply
+
+
+class Slow:
+    name, instructable = "slow", True
+
+    async def reply(self, request):
+        if any(message.role == "tool" for message in request.messages):
+            await asyncio.Event().wait()
+        return Reply(proposals=(Proposal("memory_quote", {"question": "boiler"}),))
+
+    async def close(self): ...
+
+
+MODEL = Slow()
+"""
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from interlock.answers.judge import Judges
 from interlock.answers.pending_turn import PendingTurn
 from interlock.answers.requirements import Requirement, leaves, need
 from interlock.answers.result import TurnResult
-from interlock.answers.sessions.exchanges import RecentSession, read_sessions
+from interlock.answers.sessions.exchanges import RecentSession, read_sessions, require_most
 from interlock.answers.sessions.session import Session, answer_question
 from interlock.answers.turn import Turn
 from interlock.answers.wishes import Withheld
@@ -94,7 +94,11 @@ class Answers:
         self, *, principal: str | None = None, on_behalf_of: str | None = None, most: int = 50
     ) -> list[RecentSession]:
         """The sessions of the principal (and of whom it is on behalf of), that which was talked in last first."""
-        return await read_sessions(self.runtime.store, principal or self.runtime.principal, on_behalf_of, most)
+        whose = {"principal": principal, "on_behalf_of": on_behalf_of}
+        refuse_odd_names(whose, self.runtime)
+        require_most(most)
+        mine = self.runtime.principal if principal is None else principal
+        return await read_sessions(self.runtime.store, mine, on_behalf_of, most)
 
     def _ask(self, question: str, agent: Agent, details: TurnDetails) -> Asked:
         refuse_long_question(question, self.runtime.context.limits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from interlock.answers import Answers, TurnResult
+from interlock.answers import Answers, Turn, TurnResult, run_turn
 from interlock.answers.constrained import constrain
 from interlock.answers.runner import Called, PhaseEntered, PlanMade, Progress, Returned, SourceFound
 from interlock.config import Settings
@@ -35,20 +35,14 @@ class Talk:
         self.answers = Answers(opened.runtime)
         self.agent = opened.app.agents[0]
 
-    async def ask(
-        self,
-        session: str,
-        question: str,
-        *,
-        work: str = "",
-        watch: Callable[[Progress], None],
-        on_text: Callable[[str], None],
-    ) -> TurnResult:
-        """The next turn of a session, and its result."""
+    async def open_turn(self, session: str, question: str, work: str = "") -> Turn:
+        """The next turn of a session, to be entered."""
         details: dict[str, Any] = {"work": work} if work else {}
-        return await self.answers.session(session).ask(
-            question, agent=self.agent, model=self.model, watch=watch, on_text=on_text, **details
-        )
+        return await self.answers.session(session).turn(question, agent=self.agent, **details)
+
+    async def answer(self, turn: Turn, watch: Callable[[Progress], None], on_text: Callable[[str], None]) -> TurnResult:
+        """What comes of a turn that was entered."""
+        return await run_turn(turn, self.model, watch=watch, on_text=on_text)
 
     def name_session(self) -> str:
         """A name for a session that has none."""

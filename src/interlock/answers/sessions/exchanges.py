@@ -8,13 +8,14 @@ from interlock.answers.answer_review import fetch_result
 from interlock.answers.events import TURN, Joined, Opened, event_of, status_of
 from interlock.answers.result import TurnResult
 from interlock.answers.sessions.context import SessionPlace, read_words
-from interlock.errors import NotAllowed
+from interlock.errors import ConfigError, NotAllowed
 from interlock.ports import Query, Store
 from interlock.records import Stored
 from interlock.values import Value
+from interlock.wrong_values import require_kind
 
-_LOOKED_THROUGH = 5_000
-"""So many beginnings of turns are looked through for the sessions that were talked in last."""
+_LOOKED_THROUGH = 1_000
+"""So many beginnings of turns are looked through first for sessions; then ever more, until there are enough."""
 
 
 class Exchange(Value, frozen=True):
@@ -38,6 +39,13 @@ class RecentSession(Value, frozen=True):
     """The first of those that were looked through, which says what it is about; empty where it was deleted."""
 
 
+def require_most(most: int) -> None:
+    """How many are wanted."""
+    require_kind("most=", most, int, "how many, a whole number")
+    if most < 1:
+        raise ConfigError(f"most={most}: how many are wanted is at least 1")
+
+
 async def read_exchanges(store: Store, place: SessionPlace, most: int) -> list[Exchange]:
     """The last turns of a session, the last one last."""
     joined = [r async for r in store.records(Query(turn=place.key(store), newest=most)) if _as_joined(r) is not None]
@@ -48,10 +56,24 @@ async def read_exchanges(store: Store, place: SessionPlace, most: int) -> list[E
 
 async def read_sessions(store: Store, principal: str, on_behalf_of: str | None, most: int) -> list[RecentSession]:
     """The sessions of somebody, that which was talked in last first."""
+    looked = _LOOKED_THROUGH
+    while True:
+        which = Query(tool=TURN, status=status_of(Joined), newest=looked)
+        records = sorted([record async for record in store.records(which)], key=_number)
+        found = _by_session(store, records, principal, on_behalf_of)
+        if len(records) < looked or len(found) > most:  # one more: the turns of the last one may not all be read
+            break
+        looked *= 4
+    return [await _recent(store, name, joined) for name, joined in list(reversed(found.items()))[:most]]
+
+
+def _by_session(
+    store: Store, records: Sequence[Stored], principal: str, on_behalf_of: str | None
+) -> dict[str, list[Stored]]:
+    """Somebody's beginnings of turns by session, that which was talked in last last."""
     found: dict[str, list[Stored]] = {}
     keys: dict[str, str] = {}
-    which = Query(tool=TURN, status=status_of(Joined), newest=_LOOKED_THROUGH)
-    for record in sorted([record async for record in store.records(which)], key=_number):
+    for record in records:
         event = _as_joined(record)
         if event is None:
             continue
@@ -59,7 +81,7 @@ async def read_sessions(store: Store, principal: str, on_behalf_of: str | None, 
             keys[event.session] = SessionPlace(event.session, principal, on_behalf_of).key(store)
         if keys[event.session] == record.turn:  # not somebody else's of this name
             found[event.session] = [*found.pop(event.session, ()), record]
-    return [await _recent(store, name, records) for name, records in list(reversed(found.items()))[:most]]
+    return found
 
 
 async def _recent(store: Store, name: str, joined: Sequence[Stored]) -> RecentSession:

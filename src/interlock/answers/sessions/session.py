@@ -23,7 +23,7 @@ from interlock.answers.sessions.context import (
     citable_records,
     read_context,
 )
-from interlock.answers.sessions.exchanges import Exchange, read_exchanges
+from interlock.answers.sessions.exchanges import Exchange, read_exchanges, require_most
 from interlock.answers.sessions.follow_up import follow, named_values
 from interlock.answers.sessions.replies import Classify, Replying, go_on, read_reply, take_reply
 from interlock.answers.sessions.units import asked_units
@@ -80,7 +80,8 @@ class Session:
         self, *, principal: str | None = None, on_behalf_of: str | None = None, most: int = 50
     ) -> list[Exchange]:
         """What was asked in it and answered, the last one last: to be shown to whom it belongs."""
-        place = SessionPlace(self.name, principal or self._principal, on_behalf_of)
+        require_most(most)
+        place = SessionPlace(self.name, self._principal if principal is None else principal, on_behalf_of)
         return await read_exchanges(self._ctx.store, place, most)
 
     async def _next(self, agent: Agent, asked: Asked, *, resume: bool) -> Asked:

@@ -54,6 +54,12 @@ def register(commands: Any, common: Any) -> None:
     )
     serve.add_argument("--port", type=int, default=8733, metavar="N", help="the port (default 8733; 0: any free one)")
     serve.add_argument("--model", help="local, provider:name, or python:module:NAME (default: the setting `model`)")
+    serve.add_argument(
+        "--by-address",
+        action="store_true",
+        help="serve under 127.0.0.1 instead of a name below localhost, for a browser that knows no such names; any"
+        " other server on this machine that is visited in that browser is then sent the key as well",
+    )
     serve.add_argument("--open", action="store_true", help="open the browser")
     undo = actions.add_parser("undo", help="take files back out that were taken in together")
     undo.add_argument("ingested", metavar="RUN", help="as `ingest` has named it")

@@ -83,9 +83,8 @@ class Chat:
         self._runner.run(work)
 
     async def _ask(self, question: str) -> None:
-        result = await self._talk.ask(
-            self._session, question, work=self._work, watch=_show_progress, on_text=_show_text
-        )
+        async with await self._talk.open_turn(self._session, question, self._work) as turn:
+            result = await self._talk.answer(turn, _show_progress, _show_text)
         self._last, self._turns, self._calls = result, self._turns + 1, self._calls + len(result.tools)
         where = f" · {', '.join(result.sources[:3])}" if result.sources else ""
         console().print(f"[{colorize(result.status.value)}[dim]{sanitize(where)}[/]]")

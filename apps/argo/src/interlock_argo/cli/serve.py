@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import webbrowser
-from contextlib import suppress
 
-from interlock.cli.output import console, sanitize
+from interlock.cli.interrupts import run_to_end
+from interlock.cli.output import console, notes, sanitize
 from interlock.errors import ConfigError
 from interlock_argo.opened import OpenedArgo
 from interlock_argo.page.serving import serve_page
@@ -36,6 +35,7 @@ def run_serve(given: argparse.Namespace) -> int:
     """Until Ctrl-C."""
     if not 0 <= given.port <= _MOST_PORT:
         raise ConfigError(f"--port {given.port}: a port is between 0 and {_MOST_PORT}")
-    with suppress(KeyboardInterrupt):
-        asyncio.run(serve_page(OpenedArgo(given), given.port, given.model, _Links(opens=given.open).say))
+    links = _Links(opens=given.open)
+    run_to_end(serve_page(OpenedArgo(given), given.port, given.model, links.say, by_address=given.by_address))
+    notes().print("ended; what was asked and done is in the ledger: interlock turns list")
     return 0

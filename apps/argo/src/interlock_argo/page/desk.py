@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Literal
 
 from interlock.answers import TurnResult
@@ -13,6 +14,7 @@ from interlock.errors import InterlockError
 from interlock_argo.talk import Talk, describe
 
 _log = logging.getLogger("interlock")
+_PATIENCE_S = 5
 _MOST_KEPT = 20
 """So many questions that have ended can still be followed by a browser that was away."""
 STOPPED = "You stopped this; what was done until then stands in the ledger."
@@ -26,6 +28,8 @@ class Work:
 
     def __init__(self, number: str, session: str, question: str) -> None:
         self.number, self.session, self.question = number, session, question
+        self.turn = ""
+        """Once it is opened."""
         self.parts: list[Part] = []
         self.result: TurnResult | None = None
         self.problem = ""
@@ -44,9 +48,11 @@ class Work:
             self._task.cancel()
 
     async def wait(self) -> None:
-        """Until it has ended, whichever way."""
-        async for _part in self.follow():
-            pass
+        """Until it has ended; what does not let itself be stopped is not waited for."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE_S):
+                async for _part in self.follow():
+                    pass
 
     async def follow(self, after: int = 0) -> AsyncIterator[tuple[int, Part]]:
         """Everything that happens, from a place on, until the end."""
@@ -55,15 +61,15 @@ class Work:
             for place, part in enumerate(self.parts[after:], after + 1):
                 yield place, part
             after = max(after, len(self.parts))
-            if self.has_ended and after == len(self.parts):
+            if self.has_ended and after >= len(self.parts):
                 return
             await changed.wait()
 
     async def _do(self, talk: Talk, work: str) -> None:
         try:
-            self.result = await talk.ask(
-                self.session, self.question, work=work, watch=self._see, on_text=lambda text: self._add("text", text)
-            )
+            async with await talk.open_turn(self.session, self.question, work) as turn:
+                self.turn = turn.id
+                self.result = await talk.answer(turn, self._see, lambda text: self._add("text", text))
         except InterlockError as error:
             self.problem = str(error)
         except Exception:  # noqa: BLE001 - whoever asked is told; the page goes on for the others
@@ -115,9 +121,13 @@ class Desk:
         """What a session is at."""
         return next((one for one in self._works.values() if one.session == session and not one.has_ended), None)
 
-    async def close(self) -> None:
-        """Stop everything."""
+    def stop(self) -> None:
+        """No more of anything."""
         for one in self._works.values():
             one.stop()
+
+    async def close(self) -> None:
+        """Stop everything, and wait for it."""
+        self.stop()
         for one in self._works.values():
             await one.wait()

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 ENTER = "/enter"
-_COOKIE = "argo"
 _STATIC = "/static/"
 _SAFE = ("GET", "HEAD")
 _HEADERS = {
@@ -29,6 +28,7 @@ class Door:
 
     def __init__(self, app: ASGIApp, host: str, say_link: Callable[[str], None]) -> None:
         self._app, self._host, self._say_link = app, host, say_link
+        self._cookie = f"argo-{host.rpartition(':')[2]}"  # two pages of one machine are two
         self._code = ""
         self._keys: set[str] = set()
 
@@ -74,13 +74,9 @@ class Door:
         key = secrets.token_urlsafe(32)
         self._keys.add(key)
         response = RedirectResponse("/", 303)
-        response.set_cookie(_COOKIE, key, httponly=True, samesite="strict")
+        response.set_cookie(self._cookie, key, httponly=True, samesite="strict")
         self.open_link()  # for the next browser: this one is worth nothing any more
         return response
 
     def _has_key(self, headers: Headers) -> bool:
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(_COOKIE)
-        except CookieError:
-            return False
-        return cookie is not None and cookie.value in self._keys
+        return cookie_parser("; ".join(headers.getlist("cookie"))).get(self._cookie) in self._keys

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -20,7 +20,8 @@ from interlock_argo.page.views import drop_running, is_address, say_time, show_e
 from interlock_argo.talk import Talk
 
 _LARGEST_FORM = 100_000
-_LONGEST_QUESTION = 10_000
+_LONGEST_QUESTION, _LONGEST_NAME = 10_000, 200
+_MOST_DIGITS = 9
 _NEWEST = 30
 _HITS = 8
 _REASON = "forgotten on the page"
@@ -50,7 +51,11 @@ class TalkPage:
                 Route("/memory/{document}/forget", self.forget, methods=["POST"]),
                 Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
             ],
-            exception_handlers={InterlockError: self._say_problem, 404: self._say_missing},
+            exception_handlers={
+                InterlockError: self._say_problem,
+                404: self._say_missing,
+                ClientDisconnect: _say_nothing,
+            },
         )
 
     async def begin(self, _request: Request) -> Response:
@@ -62,12 +67,14 @@ class TalkPage:
         name = request.query_params.get("session", "")
         if not name:
             return await self.begin(request)
-        at_work = self.desk.at_work(name)
-        exchanges = drop_running(await self._talk.answers.session(name).exchanges(), at_work)
+        exchanges = await self._talk.answers.session(name).exchanges(most=_NEWEST)
+        at_work = self.desk.at_work(name)  # now: what ended meanwhile is among the others
+        exchanges = drop_running(exchanges, at_work)
         return self._html(
             "talk.html",
             session=name,
             shown=[show_exchange(one) for one in exchanges],
+            most=_NEWEST,
             at_work=at_work,
             recent=await self._talk.answers.sessions(most=_NEWEST),
             works=self._talk.ways_of_working,
@@ -84,6 +91,9 @@ class TalkPage:
             return self._problem(request, f"A question has at most {_LONGEST_QUESTION:,} characters.", 422)
         if form.get("work", "") not in ("", *self._talk.ways_of_working):
             return self._problem(request, "There is no such way of working.", 422)
+        if len(session) > _LONGEST_NAME:
+            return self._problem(request, f"The name of a session has at most {_LONGEST_NAME} characters.", 422)
+        self._talk.answers.session(session)  # which refuses a name that cannot be written down
         work = self.desk.begin(session, question, form.get("work", ""))
         if work is None:
             return self._problem(request, "This session is still at the question before; stop that, or wait.", 409)
@@ -95,10 +105,14 @@ class TalkPage:
         """What happens with a question, as events; the last one is the answer."""
         work = self.desk.find(request.path_params["number"])
         if work is None:
-            return Response(status_code=204)  # which ends the stream for good
+            return StreamingResponse(self._past(), media_type="text/event-stream")
         seen = request.headers.get("last-event-id", "0")
-        events = self._events(work, int(seen) if seen.isdecimal() else 0)
-        return StreamingResponse(events, media_type="text/event-stream")
+        is_number = seen.isdecimal() and len(seen) <= _MOST_DIGITS
+        return StreamingResponse(self._events(work, int(seen) if is_number else 0), media_type="text/event-stream")
+
+    async def _past(self) -> AsyncIterator[str]:
+        text = "This is no longer being worked on; load the page again to see what came of it."
+        yield _event("result", self._render("problem.html", text=text), 0)
 
     async def _events(self, work: Work, after: int) -> AsyncIterator[str]:
         async for number, (kind, text) in work.follow(after):
@@ -155,6 +169,10 @@ class TalkPage:
 
     def _render(self, template: str, **values: Any) -> str:
         return self._templates.get_template(template).render(**values)
+
+
+async def _say_nothing(_request: Request, _error: Exception) -> Response:
+    return Response(status_code=400)  # there is nobody to read it
 
 
 def _go_to(session: str) -> Response:

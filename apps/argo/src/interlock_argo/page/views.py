@@ -87,9 +87,7 @@ def _show(question: str, result: TurnResult, at: str) -> Shown:
 
 def drop_running(shown: Sequence[Exchange], at_work: Work | None) -> list[Exchange]:
     """The turns that have ended: what is being worked on is shown as that."""
-    last = shown[-1] if shown else None
-    is_it = at_work is not None and last is not None and last.result is None and last.question == at_work.question
-    return list(shown[:-1] if is_it else shown)
+    return [one for one in shown if at_work is None or one.turn != at_work.turn]
 
 
 def say_time(at_us: int) -> str:
