@@ -130,6 +130,19 @@ def test_a_kind_that_a_statement_does_not_have_is_not_answered_by_it() -> None:
     assert not choose("who paid for the hut?", "the hut was paid for in may")[0]
 
 
+def test_that_a_code_was_changed_does_not_say_it() -> None:
+    changed, said = "The boathouse code was changed on 1 September 2025; ask Pip.", "The boathouse code is 4711."
+    assert not choose("What is the boathouse code?", changed)[0]
+    assert choose("What is the boathouse code?", changed, said) == (True, [said])
+
+
+def test_what_goes_on_with_another_thing_is_not_answered_by_the_one_before() -> None:
+    pear, plum = "The pear tree is a Concorde, planted in 2019.", "The plum tree is a Victoria, planted in 2021."
+    earlier = ("When was the pear tree planted?",)
+    assert not choose("and the plum tree?", pear, earlier=earlier)[0]
+    assert choose("and the plum tree?", pear, plum, earlier=earlier) == (True, [plum])
+
+
 def test_two_things_are_compared_by_a_statement_for_each() -> None:
     sure, picks = choose("what costs more a night, the hut in the Alps or the cabin at the fjord?", ALPS, FJORD, PAID)
     assert sure

@@ -47,20 +47,7 @@ def register(commands: Any, common: Any) -> None:
     chat = actions.add_parser("chat", help="talk in the terminal")
     chat.add_argument("--session", metavar="NAME", help="go on with a session (default: a new one)")
     chat.add_argument("--model", help="local, provider:name, or python:module:NAME (default: the setting `model`)")
-    serve = actions.add_parser(
-        "serve",
-        help="talk in the browser",
-        description="Serves Argo's page on this machine alone. It prints a link; each link lets one browser in.",
-    )
-    serve.add_argument("--port", type=int, default=8733, metavar="N", help="the port (default 8733; 0: any free one)")
-    serve.add_argument("--model", help="local, provider:name, or python:module:NAME (default: the setting `model`)")
-    serve.add_argument(
-        "--by-address",
-        action="store_true",
-        help="serve under 127.0.0.1 instead of a name below localhost, for a browser that knows no such names; any"
-        " other server on this machine that is visited in that browser is then sent the key as well",
-    )
-    serve.add_argument("--open", action="store_true", help="open the browser")
+    serve = _add_serve(actions)
     undo = actions.add_parser("undo", help="take files back out that were taken in together")
     undo.add_argument("ingested", metavar="RUN", help="as `ingest` has named it")
     for command, run, wrong in (
@@ -75,6 +62,24 @@ def register(commands: Any, common: Any) -> None:
         common(command)
         document_exits(command, wrong=wrong, store=bool(wrong))
         command.set_defaults(run=run)
+
+
+def _add_serve(actions: Any) -> Any:
+    serve = actions.add_parser(
+        "serve",
+        help="talk in the browser",
+        description="Serves Argo's page on this machine alone. It prints a link; each link lets one browser in.",
+    )
+    serve.add_argument("--port", type=int, default=8733, metavar="N", help="the port (default 8733; 0: any free one)")
+    serve.add_argument("--model", help="local, provider:name, or python:module:NAME (default: the setting `model`)")
+    serve.add_argument(
+        "--by-address",
+        action="store_true",
+        help="serve under 127.0.0.1 instead of a name below localhost, for a browser that knows no such names; any"
+        " other server on this machine that is visited in that browser is then sent the key as well",
+    )
+    serve.add_argument("--open", action="store_true", help="open the browser")
+    return serve
 
 
 def run_chat(given: argparse.Namespace) -> int:
